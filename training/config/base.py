@@ -27,7 +27,7 @@ class ConfigError(ValueError):
         return type(self)(f"{section}.{self.key}" if self.key else section, self.message)
 
 
-class NotYetAvailable(ConfigError):
+class NotYetAvailable(ConfigError):  # noqa: N818 - reads as what it says
     """The key is right, but what it asks for is not built yet: ignoring it in silence would be a lie."""
 
 
@@ -81,7 +81,7 @@ def _parse(cls: type[C], mapping: object) -> tuple[C | None, list[ConfigError]]:
                 values[known[key].name] = _convert(value, hints[known[key].name])
             except ConfigError as error:
                 problems.append(error.under(str(key)))
-            except _ManyErrors as many:
+            except _ConfigErrors as many:
                 problems.extend(error.under(str(key)) for error in many.errors)
     for key, field in known.items():
         if field.default is MISSING and field.default_factory is MISSING and key not in mapping:
@@ -93,7 +93,7 @@ def _parse(cls: type[C], mapping: object) -> tuple[C | None, list[ConfigError]]:
     return (None if problems else config), problems
 
 
-class _ManyErrors(Exception):
+class _ConfigErrors(Exception):  # noqa: N818 - several of them
     def __init__(self, errors: list[ConfigError]) -> None:
         self.errors = errors
 
@@ -126,7 +126,7 @@ def _convert(value: Any, annotation: Any) -> Any:
     if isinstance(annotation, type) and issubclass(annotation, Config):
         config, problems = _parse(annotation, value)
         if problems:
-            raise _ManyErrors(problems)
+            raise _ConfigErrors(problems)
         return config
     return _convert_scalar(value, annotation)
 
@@ -162,10 +162,10 @@ def _collect(items: Mapping[str, Any], annotation: Any) -> dict[str, Any]:
             values[key] = _convert(item, annotation)
         except ConfigError as error:
             errors.append(error.under(key))
-        except _ManyErrors as many:
+        except _ConfigErrors as many:
             errors.extend(error.under(key) for error in many.errors)
     if errors:
-        raise _ManyErrors(errors)
+        raise _ConfigErrors(errors)
     return values
 
 

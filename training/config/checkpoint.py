@@ -24,8 +24,8 @@ class CheckpointConfig(Config):
         if self.keep < 2:
             yield ConfigError(
                 "keep",
-                f"{self.keep} is too few: the newest may be half uploaded when the instance is lost, so its predecessor "
-                "must stay; use 2 or more",
+                f"{self.keep} is too few: the newest may be half uploaded when the instance is lost, so its "
+                "predecessor must stay; use 2 or more",
             )
         if self.interval != "auto" and self.interval <= 0:
             yield ConfigError("interval", f"{self.interval:g} s is not a time between checkpoints; use 'auto'")

@@ -40,6 +40,8 @@ class DeriveConfig(Config):
     """Key `from`."""
     to: Literal["minute_of_day", "weekday", "day_of_year", "month"]
     """`minute_of_day` reads a clock time written as HHMM; the others read a timestamp."""
+    timezone: str = "UTC"
+    """Where the timestamp is looked at: a flight at 20:00 in New York is not tomorrow's."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,15 +79,14 @@ class PrepareConfig(Config):
 
     source: flights.csv*
     joins:
-      - {source: planes.csv*, on: [tailnum], columns: [year, seats, manufacturer, engine], prefix: plane_}
-      - {source: weather.csv*, on: [origin, time_hour], columns: [temp, dewp, humid, wind_speed, precip, visib, pressure]}
+      - {source: planes.csv*, on: [tailnum], columns: [year, seats, manufacturer, model, engine], prefix: plane_}
+      - {source: weather.csv*, on: [origin, time_hour], columns: [temp, dewp, humid, wind_speed, precip, visib]}
     derive:
       dep_minute: {from: sched_dep_time, to: minute_of_day}
-      arr_minute: {from: sched_arr_time, to: minute_of_day}
-      weekday: {from: time_hour, to: weekday}
+      weekday: {from: time_hour, to: weekday, timezone: America/New_York}
     label: {column: arr_delay, greater_than: 15}
-    numeric: [dep_minute, arr_minute, distance, ...]
-    categorical: [carrier, origin, dest, weekday, ...]
+    numeric: [dep_minute, distance, plane_year, temp, ...]
+    categorical: [carrier, origin, dest, weekday, plane_model, ...]
     split: {by: time, column: time_hour, train: 0.7, validation: 0.15, test: 0.15}
     shard_size: 50000
     """
