@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from infra.cli.errors import InputError
@@ -21,8 +20,6 @@ class Project:
     @classmethod
     def find(cls, start: Path | None = None) -> Project:
         """Raises `InputError` outside a project."""
-        if chosen := os.environ.get("SLIPSTREAM_PROJECT"):
-            return cls(root=Path(chosen).resolve())
         here = (start or Path.cwd()).resolve()
         for folder in (here, *here.parents):
             if (folder / "cdk.json").is_file() and (folder / "app.py").is_file():
@@ -68,13 +65,7 @@ class Project:
 def job_file_error(error: JobFileError) -> InputError:
     """All problems at once, one a line."""
     lines = [str(problem) for problem in error.problems]
-    return InputError("\n".join(lines), details={"problems": [vars_of(problem) for problem in error.problems]})
-
-
-def vars_of(problem: object) -> dict[str, object]:
-    from dataclasses import asdict
-
-    return asdict(problem)  # type: ignore[call-overload, no-any-return]
+    return InputError("\n".join(lines), details={"problems": [asdict(problem) for problem in error.problems]})
 
 
 def _declared_name(path: Path) -> str | None:

@@ -19,7 +19,13 @@ __all__ = ["Run", "describe", "find", "list_runs", "open_jobs", "read_json", "ru
 
 MACHINE_PREFIX = "slipstream-"
 REAPER = "slipstream-reaper"
-STATUS = {"RUNNING": "RUNNING", "SUCCEEDED": "SUCCEEDED", "FAILED": "FAILED", "TIMED_OUT": "FAILED", "ABORTED": "STOPPED"}
+STATUS = {
+    "RUNNING": "RUNNING",
+    "SUCCEEDED": "SUCCEEDED",
+    "FAILED": "FAILED",
+    "TIMED_OUT": "FAILED",
+    "ABORTED": "STOPPED",
+}
 """Step Functions' words in ours; PENDING_REDRIVE cannot happen, since a run is continued by a new execution."""
 
 
@@ -167,6 +173,4 @@ def _executions(target: Target) -> Iterator[Run]:
 def _machines(target: Target) -> list[str]:
     pages = target.client("stepfunctions").get_paginator("list_state_machines").paginate()
     arns = [machine["stateMachineArn"] for page in pages for machine in page["stateMachines"]]
-    return [
-        arn for arn in arns if (name := arn.rsplit(":", 1)[-1]).startswith(MACHINE_PREFIX) and name != REAPER
-    ]
+    return [arn for arn in arns if (name := arn.rsplit(":", 1)[-1]).startswith(MACHINE_PREFIX) and name != REAPER]

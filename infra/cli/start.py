@@ -25,9 +25,7 @@ def refuse_unavailable(job: Job) -> None:
         raise InputError("\n".join(str(problem) for problem in problems))
 
 
-def execution_input(
-    job: Job, overrides: list[str], *, data_version: str, look_s: float | None
-) -> dict[str, Any]:
+def execution_input(job: Job, overrides: list[str], *, data_version: str, look_s: float | None) -> dict[str, Any]:
     """What `docs/execution-input.schema.json` describes.
 
     `job` has the overrides applied and is valid. Only hyperparameters and limits can differ from what is deployed:

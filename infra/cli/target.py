@@ -117,9 +117,7 @@ class Target:
 
 
 @contextmanager
-def connect(
-    project: Project, *, offline: bool, faults: Path | None = None, keep_up: bool = False
-) -> Iterator[Target]:
+def connect(project: Project, *, offline: bool, faults: Path | None = None, keep_up: bool = False) -> Iterator[Target]:
     """The target of a command.
 
     Offline: the account of the project's folder that is up, or one brought up for the time of the command (left up

@@ -20,7 +20,7 @@ from infra.cli.output import dollars, duration, err, say, when
 from infra.cli.runs import Run, describe
 from infra.cli.target import Target
 
-__all__ = ["follow", "summary_table", "summary_lines"]
+__all__ = ["follow", "summary_lines", "summary_table"]
 
 NUM_EVENTS_SHOWN = 8
 VERDICT_STYLE = {
