@@ -86,7 +86,9 @@ def parse_document(text: str, *, name: str) -> Document:
     try:
         root = YAML(typ="safe", pure=True).compose(text)
     except RecursionError:
-        raise JobFileError([Problem(name, 1, "", "is nested too deeply to be a job file", "error", "yaml-depth")]) from None
+        raise JobFileError(
+            [Problem(name, 1, "", "is nested too deeply for a job file", "error", "yaml-size")]
+        ) from None
     except (YAMLError, ValueError) as error:
         line, message = _syntax_error(error, text)
         raise JobFileError([Problem(name, line, "", message, "error", "yaml-syntax")]) from error
@@ -124,8 +126,8 @@ class _Builder:
         if self._count > _MAX_VALUES or len(path) > _MAX_DEPTH:
             self._refuse_once(node, path)
             return None
-        if not node.tag.startswith(_TAG):
-            return self._refuse(node, path, f"tag {node.tag} is not allowed: a job file is plain data", "yaml-tag")
+        if not (tag := str(node.tag)).startswith(_TAG):
+            return self._refuse(node, path, f"tag {tag} is not allowed: a job file is plain data", "yaml-tag")
         if isinstance(node, MappingNode):
             return self._mapping(node, path)
         if isinstance(node, SequenceNode):
@@ -158,7 +160,7 @@ class _Builder:
         return None
 
     def _scalar(self, node: Node, path: KeyPath) -> Any:
-        kind, text = node.tag.removeprefix(_TAG), node.value
+        kind, text = str(node.tag).removeprefix(_TAG), node.value
         if not self._text_is_clean(node, path):
             return None
         if kind in ("str", "timestamp"):  # a timestamp stays text: the model asks for its offset
@@ -189,8 +191,8 @@ class _Builder:
 
     def _refuse_once(self, node: Node, path: KeyPath) -> None:
         if not any(problem.rule == "yaml-size" for problem in self.problems):
-            what = f"more than {_MAX_VALUES:,} values" if self._count > _MAX_VALUES else f"more than {_MAX_DEPTH} levels"
-            self._refuse(node, path, f"the file has {what}, aliases counted: this is not a job file", "yaml-size")
+            much = f"{_MAX_VALUES:,} values, aliases counted" if self._count > _MAX_VALUES else f"{_MAX_DEPTH} levels"
+            self._refuse(node, path[:3], f"the file has more than {much}: this is not a job file", "yaml-size")
 
 
 def _integer(text: str) -> int:

@@ -6,12 +6,10 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue
 
-from .sections import AwareDatetime, Section, matching
+from .fields import AwareDatetime, DataVersion, RunId
+from .sections import Section
 
 __all__ = ["ExecutionInput", "LimitOverrides"]
-
-RunId = matching(r"^[0-9a-f]{8}$", "a run: 8 hexadecimal digits")
-DataVersion = matching(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", "a data version: letters, digits, '.', '_' and '-'")
 
 Seconds = Annotated[float, Field(gt=0, le=365 * 86_400)]
 

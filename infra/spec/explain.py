@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import re
 from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from .document import Document
+from .fields import shown
 from .problems import KeyPath, Problem
 
 __all__ = ["problems_of"]
@@ -55,12 +57,12 @@ def _message(details: ErrorDetails, path: KeyPath) -> str:
     if value is None:
         return "is empty; write a value, or leave the key out"
     if kind in _KINDS:
-        return f"must be {_KINDS[kind]}, not {_shown(value)}"
+        return f"must be {_KINDS[kind]}, not {shown(value)}"
     if kind == "literal_error":
-        return _not_one_of(value, [choice.strip("' ") for choice in context["expected"].replace(" or ", ", ").split(",")])
+        return _not_one_of(value, re.findall(r"'([^']*)'", context["expected"]))
     if kind in _BOUNDS:
         words, key = _BOUNDS[kind]
-        return f"must be {words} {context[key]}, not {_shown(value)}"
+        return f"must be {words} {context[key]}, not {shown(value)}"
     if kind == "too_short":
         return "is empty; at least one is needed"
     if kind == "too_long":
@@ -71,7 +73,7 @@ def _message(details: ErrorDetails, path: KeyPath) -> str:
 def _not_one_of(value: Any, choices: list[str]) -> str:
     close = difflib.get_close_matches(value, choices, n=1) if isinstance(value, str) else []
     hint = f"; did you mean {close[0]}?" if close else ""
-    return f"{_shown(value)} is not one of {', '.join(choices)}{hint}"
+    return f"{shown(value)} is not one of {', '.join(choices)}{hint}"
 
 
 def _unknown_key(path: KeyPath) -> str:
@@ -88,7 +90,10 @@ def _known_keys(path: KeyPath) -> list[str]:
     node: Any = schema
     for part in path:
         node = _resolved(schema, node)
-        node = node["items"] if isinstance(part, int) else node.get("properties", {}).get(part) or node["additionalProperties"]
+        if isinstance(part, int):
+            node = node["items"]
+        else:
+            node = node.get("properties", {}).get(part) or node["additionalProperties"]
     return list(_resolved(schema, node)["properties"])
 
 
@@ -98,8 +103,3 @@ def _resolved(schema: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
             node = option
     name = node.get("$ref", "").removeprefix("#/$defs/")
     return schema["$defs"][name] if name else node
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -8,31 +8,11 @@ from typing import Annotated, Any
 from pydantic import Field, JsonValue, PrivateAttr
 
 from .document import Document
-from .problems import Problem
-from .sections import (
-    Checkpoint,
-    Compute,
-    Data,
-    Email,
-    Framework,
-    Limits,
-    QualityGate,
-    Section,
-    Tuning,
-    matching,
-)
+from .fields import Email, JobName, SourceDir, TaskName
+from .problems import KeyPath, Problem
+from .sections import Checkpoint, Compute, Data, Framework, Limits, QualityGate, Section, Tuning
 
 __all__ = ["Job"]
-
-JobName = matching(r"^[a-z][a-z0-9-]{1,19}$", "a job name: 2 to 20 of a-z, 0-9 and '-', beginning with a letter")
-TaskName = matching(
-    r"^(?:[a-z][a-z0-9_]{0,39}|[A-Za-z_]\w{0,63}(?:\.[A-Za-z_]\w{0,63}){0,7}:[A-Za-z_]\w{0,63})$",
-    "a task: the name of a built-in one such as tabular, or package.module:Class in source_dir",
-)
-SourceDir = matching(
-    r"^(?!.*(?:^|/)\.\.?(?:/|$))[A-Za-z0-9_.][A-Za-z0-9_. -]*(?:/[A-Za-z0-9_. -]+)*/?$",
-    "a folder below the project's root, written without '..' and without a leading '/'",
-)
 
 
 class Job(Section):
@@ -75,7 +55,7 @@ class Job(Section):
 
         return find_unavailable(self)
 
-    def problem(self, path: tuple[str | int, ...], message: str, *, rule: str) -> Problem:
+    def problem(self, path: KeyPath, message: str, *, rule: str) -> Problem:
         """A problem at a key of this job, placed in the file that it was read from."""
         document = self._document or Document({}, {})
         return document.problem(path, message, rule=rule)

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from .document import Document, read_document
 from .explain import problems_of
+from .fields import shown
 from .job import Job
 from .overrides import override
 from .problems import JobFileError, Problem
@@ -93,8 +94,8 @@ def _check(document: Document) -> tuple[Job | None, list[Problem]]:
 def _sections(document: Document) -> tuple[dict[str, Any], list[Problem]]:
     """Each top-level section by itself, so that a mistake in one does not hide those in the others."""
     if not isinstance(document.data, dict):
-        found = "nothing" if document.data is None else "a list" if isinstance(document.data, list) else "a single value"
-        return {}, [document.problem((), f"has {found} where a job's keys belong (name, task, data ...)", rule="empty")]
+        found = "is empty" if document.data is None else f"holds {shown(document.data)}"
+        return {}, [document.problem((), f"{found}: a job file has the keys name, task, data ...", rule="no-keys")]
     sections: dict[str, Any] = {}
     try:
         whole = Job.model_validate_json(json.dumps(document.data), strict=True)

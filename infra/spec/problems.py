@@ -41,8 +41,10 @@ class Problem:
     """Stable name of the rule, for filters and for looking it up."""
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.key}: {self.message}" if self.key else (
-            f"{self.file}:{self.line}: {self.message}"
+        return (
+            f"{self.file}:{self.line}: {self.key}: {self.message}"
+            if self.key
+            else (f"{self.file}:{self.line}: {self.message}")
         )
 
 

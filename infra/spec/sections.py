@@ -7,13 +7,13 @@ the report names both.
 from __future__ import annotations
 
 import re
-from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from .examples import EXAMPLES, example_recipe
+from .fields import S3_PREFIX_PATTERN, AwareDatetime, Choice, InstanceName, MetricName, Number, shown
 from .units import DURATION_PATTERN, Duration, Size, parse_duration
 
 __all__ = [
@@ -40,32 +40,12 @@ Market = Literal["spot", "on_demand"]
 ChannelName = Literal["train", "validation", "test"]
 
 _GIB = 2**30
-_BUCKET = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
-# No * ? $ ' " { } or space: the URI travels into IAM resources, JSONata strings and shell lines, where they would act.
-_S3_URI = rf"^s3://{_BUCKET}/(?:[A-Za-z0-9_=+@,-][A-Za-z0-9_.=+@,:-]*/)*$"
-_METRIC = r"^(train|validation|test):[a-z][a-z0-9_]{0,62}$"
 
 
 class Section(BaseModel):
     """Frozen, and strict about keys: a misspelt key that is silently ignored costs a training run."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
-
-
-def matching(pattern: str, what: str) -> Any:
-    """A string type whose error says what is wanted instead of showing a regular expression."""
-
-    def check(value: str) -> str:
-        if re.fullmatch(pattern, value) is None:
-            raise PydanticCustomError("pattern", "{value} is not {what}", {"value": repr(value), "what": what})
-        return value
-
-    return Annotated[str, AfterValidator(check), Field(json_schema_extra={"pattern": pattern})]
-
-
-InstanceName = matching(r"^ml\.[a-z0-9-]+\.[a-z0-9]+$", "an instance type such as ml.m5.2xlarge")
-MetricName = matching(_METRIC, "a metric such as validation:auc (channel, colon, name)")
-Email = matching(r"^[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9.-]{1,190}\.[A-Za-z]{2,24}$", "an e-mail address")
 
 
 class Framework(Section):
@@ -92,17 +72,19 @@ def _raw_source(value: object) -> object:
     if isinstance(value, (S3Source, ExampleSource)):
         return value
     if isinstance(value, str):
-        if re.fullmatch(_S3_URI, value):
+        if re.fullmatch(S3_PREFIX_PATTERN, value):
             return S3Source(uri=value)
         raise PydanticCustomError(
             "s3-uri",
-            "{value} is not an S3 prefix such as s3://bucket/prefix/ (with the final '/', without ? * $ quotes or spaces)",
-            {"value": repr(value)},
+            "{value} is not an S3 prefix such as s3://bucket/prefix/ (final '/', no wildcards, quotes or spaces)",
+            {"value": shown(value)},
         )
     if isinstance(value, dict) and set(value) == {"example"} and value["example"] in EXAMPLES:
         return ExampleSource(example=value["example"])
     raise PydanticCustomError(
-        "raw", "must be an S3 prefix such as s3://bucket/prefix/ or {{example: {examples}}}", {"examples": " | ".join(EXAMPLES)}
+        "raw",
+        "{value} is neither an S3 prefix such as s3://bucket/prefix/ nor {{example: {examples}}}",
+        {"value": shown(value), "examples": " | ".join(EXAMPLES)},
     )
 
 
@@ -112,7 +94,7 @@ Raw = Annotated[
     WithJsonSchema(
         {
             "oneOf": [
-                {"type": "string", "pattern": _S3_URI},
+                {"type": "string", "pattern": S3_PREFIX_PATTERN},
                 {
                     "type": "object",
                     "properties": {"example": {"enum": list(EXAMPLES)}},
@@ -126,7 +108,7 @@ Raw = Annotated[
 
 
 class Prepare(Section):
-    """The processing job that cleans the raw data. Keys beyond these are the recipe, which `training.config` defines."""
+    """The processing job that cleans the raw data; keys beyond these are its recipe, defined by `training.config`."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -191,30 +173,6 @@ class Compute(Section):
         return -(-self.volume_size // _GIB)
 
 
-def _aware_datetime(value: object) -> object:
-    if isinstance(value, datetime):
-        parsed: datetime | None = value
-    else:
-        try:
-            parsed = datetime.fromisoformat(value) if isinstance(value, str) else None
-        except ValueError:
-            parsed = None
-    if parsed is None:
-        raise PydanticCustomError(
-            "datetime", "{value} is not a time such as 2026-12-01T18:00:00+01:00", {"value": repr(value)[:60]}
-        )
-    if parsed.utcoffset() is None:
-        raise PydanticCustomError(
-            "datetime-offset", "{value} has no offset from UTC; write Z or for example +01:00 after it", {"value": value}
-        )
-    return parsed
-
-
-AwareDatetime = Annotated[
-    datetime, BeforeValidator(_aware_datetime), WithJsonSchema({"type": "string", "format": "date-time"})
-]
-
-
 class Limits(Section):
     """What the run may use up. Durations have units; the model holds seconds."""
 
@@ -252,24 +210,6 @@ class Objective(Section):
 
     metric: MetricName
     goal: Literal["maximize", "minimize"]
-
-
-def _number(value: object) -> object:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise PydanticCustomError("number", "{value} is not a number", {"value": repr(value)[:60]})
-    return value
-
-
-def _choice(value: object) -> object:
-    if not isinstance(value, (str, int, float)):
-        raise PydanticCustomError(
-            "choice", "{value} is not a text, a number or true/false", {"value": repr(value)[:60]}
-        )
-    return value
-
-
-Number = Annotated[int | float, BeforeValidator(_number)]
-Choice = Annotated[str | bool | int | float, BeforeValidator(_choice)]
 
 
 class Range(Section):

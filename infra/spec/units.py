@@ -8,6 +8,8 @@ from typing import Annotated
 from pydantic import BeforeValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from .fields import shown
+
 __all__ = ["DURATION_PATTERN", "SIZE_PATTERN", "Duration", "Size", "format_duration", "parse_duration", "parse_size"]
 
 _NUMBER = r"[0-9]{1,9}(?:\.[0-9]{1,9})?"
@@ -34,9 +36,10 @@ def parse_duration(value: object) -> float:
         raise PydanticCustomError(
             "duration",
             "{value} is not a duration; write a number and a unit (d, h, m, s), for example 28.8h, 90m or 6m30s",
-            {"value": _shown(value)},
+            {"value": shown(value)},
         )
-    return sum(float(number) * seconds for number, seconds in zip(match.groups(), _SECONDS.values(), strict=True) if number)
+    counts = [float(number or 0) for number in match.groups()]
+    return sum(count * seconds for count, seconds in zip(counts, _SECONDS.values(), strict=True))
 
 
 def format_duration(seconds: float) -> str:
@@ -59,14 +62,9 @@ def parse_size(value: object) -> int:
         raise PydanticCustomError(
             "size",
             "{value} is not a size; write a number and a unit, for example 30GiB or 512MB",
-            {"value": _shown(value)},
+            {"value": shown(value)},
         )
     return round(float(match[1]) * _BYTES[match[2]])
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 Duration = Annotated[

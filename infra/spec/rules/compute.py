@@ -53,19 +53,20 @@ def pools_differ(compute: Compute) -> Iterator[Finding]:
     for number, pool in enumerate(compute.pools):
         first = seen.setdefault(pool, number)
         if first != number:
-            yield error(
-                "compute", "pools", number, message=f"is the same as pools[{first}]; leave one of them out"
-            )
+            yield error("compute", "pools", number, message=f"is the same as pools[{first}]; leave one of them out")
 
 
 @rule("pools-one-device", source="slipstream")
 def pools_share_a_device(compute: Compute) -> Iterator[Finding]:
-    """Weights trained on a GPU and continued on a CPU differ in rounding, and the speeds differ by orders of magnitude."""
+    """Training begun on a GPU and continued on a CPU rounds differently, and is slower by orders of magnitude."""
     devices = {number: catalogue.instance(name).device for number, name in known_pools(compute)}
     for number, device in devices.items():
         if device != devices[min(devices)]:
             yield warning(
-                "compute", "pools", number, "instance",
+                "compute",
+                "pools",
+                number,
+                "instance",
                 message=f"has another device ({device}) than the first pool: results and speed will differ",
             )
 
@@ -76,7 +77,8 @@ def framework_has_an_image(framework: Framework) -> Iterator[Finding]:
     known = image_table().versions(framework.name)
     if framework.version not in known:
         yield error(
-            "framework", "version",
+            "framework",
+            "version",
             message=f"{framework.version!r} has no AWS {framework.name} training container; use one of "
             f"{', '.join(known)} (in quotes)",
         )
@@ -89,7 +91,10 @@ def p3_needs_an_older_framework(compute: Compute, framework: Framework) -> Itera
         for number, name in known_pools(compute):
             if catalogue.instance(name).gpu == "V100":
                 yield warning(
-                    "compute", "pools", number, "instance",
+                    "compute",
+                    "pools",
+                    number,
+                    "instance",
                     message=f"{name!r} has V100 GPUs, which PyTorch {framework.version} no longer supports; "
                     "use version 2.7 or older, or ml.g5",
                 )
@@ -104,7 +109,10 @@ def smddp_instances(compute: Compute) -> Iterator[Finding]:
     for number, name in known_pools(compute):
         if not catalogue.instance(name).smddp:
             yield error(
-                "compute", "pools", number, "instance",
+                "compute",
+                "pools",
+                number,
+                "instance",
                 message=f"{name!r} cannot run distribution 'smddp': SMDDP needs {able}; use 'torchrun'",
             )
 
@@ -119,7 +127,8 @@ def smddp_frameworks(compute: Compute, framework: Framework) -> Iterator[Finding
         last = _SMDDP_LAST_ON_P3 if instance.gpu == "V100" else _SMDDP_LAST
         if instance.smddp and _version(framework) > last:
             yield error(
-                "framework", "version",
+                "framework",
+                "version",
                 message=f"'{framework.version}' has no SMDDP on {name} (pools[{number}]): its last version there is "
                 f"PyTorch {last[0]}.{last[1]}; use that, or distribution 'torchrun'",
             )
@@ -132,7 +141,10 @@ def smp_instances(compute: Compute) -> Iterator[Finding]:
         for number, name in known_pools(compute):
             if not catalogue.instance(name).smp:
                 yield error(
-                    "compute", "pools", number, "instance",
+                    "compute",
+                    "pools",
+                    number,
+                    "instance",
                     message=f"{name!r} cannot run distribution 'smp': it needs ml.p4d.24xlarge, ml.p4de.24xlarge or "
                     "ml.p5.48xlarge; use 'torchrun' (FSDP)",
                 )
@@ -143,7 +155,8 @@ def hosts_work_together(compute: Compute) -> Iterator[Finding]:
     """Several hosts that do not talk each train the same model, and each is paid for."""
     if compute.distribution == "none" and compute.instance_count > 1:
         yield error(
-            "compute", "distribution",
+            "compute",
+            "distribution",
             message=f"'none' with instance_count {compute.instance_count} trains {compute.instance_count} unconnected "
             "copies; use 'auto' or 'torchrun', or one instance",
         )
@@ -155,6 +168,7 @@ def a_deadline_needs_on_demand(compute: Compute, limits: Limits) -> Iterator[Fin
     timed = [key for key in ("deadline", "deadline_at") if getattr(limits, key) is not None]
     if timed and all(pool.market == "spot" for pool in compute.pools):
         yield warning(
-            "compute", "pools",
+            "compute",
+            "pools",
             message=f"are all spot: limits.{timed[0]} cannot be promised; add a pool with market on_demand",
         )

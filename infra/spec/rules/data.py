@@ -52,7 +52,10 @@ def pipe_needs_a_stream_format(data: Data) -> Iterator[Finding]:
     for name, channel in data.channels.items():
         if channel.mode == "pipe":
             yield error(
-                "data", "channels", name, "mode",
+                "data",
+                "channels",
+                name,
+                "mode",
                 message="'pipe' cannot carry Parquet; write data.prepare.format: tfrecord, or use fast_file",
             )
 
@@ -63,6 +66,9 @@ def sharding_needs_hosts(data: Data, compute: Compute) -> Iterator[Finding]:
     for name, channel in data.channels.items():
         if channel.distribution == "sharded" and compute.instance_count == 1:
             yield warning(
-                "data", "channels", name, "distribution",
+                "data",
+                "channels",
+                name,
+                "distribution",
                 message="'sharded' changes nothing with one instance; instance_count is 1",
             )

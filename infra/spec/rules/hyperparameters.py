@@ -41,7 +41,8 @@ def hyperparameters_fit(hyperparameters: dict[str, Any]) -> Iterator[Finding]:
         length = len(value if isinstance(value, str) else json.dumps(value, separators=(",", ":")))
         if len(key) > _MAX_KEY or length > _MAX_VALUE:
             yield error(
-                "hyperparameters", key,
+                "hyperparameters",
+                key,
                 message=f"is too long for AWS: a key has at most {_MAX_KEY} characters, a value {_MAX_VALUE}",
             )
 

@@ -27,7 +27,8 @@ def runtime_within_awss(limits: Limits) -> Iterator[Finding]:
     """SageMaker stops every training job after 28 days at the latest."""
     if limits.max_runtime > _MAX_RUNTIME_S:
         yield error(
-            "limits", "max_runtime",
+            "limits",
+            "max_runtime",
             message=f"{format_duration(limits.max_runtime)} is more than the 28d that SageMaker allows one training "
             "job; the run continues from its checkpoints anyway",
         )
@@ -38,7 +39,8 @@ def runtime_within_deadline(limits: Limits) -> Iterator[Finding]:
     """No attempt is let run past the deadline, so a longer max_runtime promises what it will not get."""
     if limits.deadline is not None and limits.max_runtime > limits.deadline:
         yield warning(
-            "limits", "max_runtime",
+            "limits",
+            "max_runtime",
             message=f"{format_duration(limits.max_runtime)} is longer than the deadline "
             f"({format_duration(limits.deadline)}), which ends every attempt",
         )
@@ -53,6 +55,7 @@ def budget_pays_a_start(limits: Limits, compute: Compute) -> Iterator[Finding]:
     start_usd = min(prices) * compute.instance_count * _START_UP_S / 3600
     if limits.max_cost_usd < start_usd:
         yield error(
-            "limits", "max_cost_usd",
+            "limits",
+            "max_cost_usd",
             message=f"{limits.max_cost_usd:g} does not pay one start of the cheapest pool (about {start_usd:.2f} USD)",
         )

@@ -34,7 +34,7 @@ def ranges_are_ranges(tuning: Tuning | None) -> Iterator[Finding]:
 def _scale_fits(path: tuple[str, ...], each: Range, low: float, high: float) -> Iterator[Finding]:
     if each.scale == "log" and low <= 0:
         yield error(*path, "scale", message=f"'log' needs min above 0, not {low:g}")
-    if each.scale == "reverse_log" and not (0 <= low and high < 1):
+    if each.scale == "reverse_log" and (low < 0 or high >= 1):
         yield error(*path, "scale", message="'reverse_log' needs min and max in [0, 1)")
     if each.scale == "reverse_log" and each.kind == "integer":
         yield error(*path, "scale", message="'reverse_log' is for continuous ranges")
@@ -46,10 +46,12 @@ def grid_is_categorical(tuning: Tuning | None) -> Iterator[Finding]:
     if tuning is None or tuning.strategy != "grid":
         return
     if tuning.max_jobs is not None:
-        yield error("tuning", "max_jobs", message="is not for strategy 'grid', which runs every combination; leave it out")
+        yield error(
+            "tuning", "max_jobs", message="is not for strategy 'grid', which tries every combination; leave it out"
+        )
     for name, each in tuning.ranges.items():
         if each.values is None:
-            yield error("tuning", "ranges", name, message="strategy 'grid' takes lists of values only; write values: [...]")
+            yield error("tuning", "ranges", name, message="strategy 'grid' takes lists only: values: [...]")
 
 
 @rule("tuning-jobs", source="API_ResourceLimits MaxNumberOfTrainingJobs")
@@ -71,7 +73,7 @@ def hyperband_stops_by_itself(tuning: Tuning | None, hyperparameters: dict[str, 
     if tuning is None or tuning.strategy != "hyperband":
         return
     if tuning.early_stopping != "off":
-        yield error("tuning", "early_stopping", message="has to be off with strategy 'hyperband', which stops trials itself")
+        yield error("tuning", "early_stopping", message="has to be off: strategy 'hyperband' stops trials itself")
     if "epochs" not in hyperparameters:
         yield error("hyperparameters", "epochs", message="is missing: strategy 'hyperband' deals out epochs")
 
