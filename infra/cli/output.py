@@ -33,7 +33,7 @@ def duration(seconds: float | None) -> str:
     """`4200` -> `1h10m`; below a minute with one decimal."""
     if seconds is None:
         return "-"
-    if seconds < 60:
+    if seconds < 59.5:
         return f"{seconds:.1f}s" if seconds < 10 else f"{seconds:.0f}s"
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)

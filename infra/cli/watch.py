@@ -20,7 +20,7 @@ from infra.cli.output import dollars, duration, err, say, when
 from infra.cli.runs import Run, describe
 from infra.cli.target import Target
 
-__all__ = ["follow", "summary_lines", "summary_table"]
+__all__ = ["Events", "follow", "summary_lines", "summary_table"]
 
 NUM_EVENTS_SHOWN = 8
 VERDICT_STYLE = {
@@ -37,7 +37,7 @@ VERDICT_STYLE = {
 
 
 @dataclass
-class _Events:
+class Events:
     """Differences between one look and the next, as lines."""
 
     seen: dict[int, tuple[Any, ...]] = field(default_factory=dict)
@@ -77,7 +77,7 @@ def _because(attempt: dict[str, Any]) -> str:
 
 def follow(target: Target, run: Run, *, interval_s: float) -> dict[str, Any]:
     """Watch until the run is over; returns its summary. Ctrl-C passes through: it stops watching, nothing else."""
-    events = _Events()
+    events = Events()
     if not err.is_terminal:
         return _follow_lines(target, run, events, interval_s)
     with Live(console=err, refresh_per_second=8, transient=True) as live:
@@ -94,7 +94,7 @@ def follow(target: Target, run: Run, *, interval_s: float) -> dict[str, Any]:
     return summary
 
 
-def _follow_lines(target: Target, run: Run, events: _Events, interval_s: float) -> dict[str, Any]:
+def _follow_lines(target: Target, run: Run, events: Events, interval_s: float) -> dict[str, Any]:
     last_progress = ""
     while True:
         summary = describe(target, run)
