@@ -7,7 +7,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
-import click
 import typer
 
 from infra.cli.errors import CliError, EnvironmentNotReady, InputError
@@ -30,6 +29,7 @@ RunName = Annotated[str, typer.Argument(help="The run's id, or the name or ARN o
 
 OFFLINE_INTERVAL_S = 0.5
 AWS_INTERVAL_S = 15.0
+CTRL_C = 130
 
 
 def _interval(offline: bool) -> float:
@@ -285,19 +285,17 @@ def main() -> None:
     json = "--json" in sys.argv[1:]
     try:
         code = app(standalone_mode=False)
+        if code == CTRL_C and json:
+            print_json({"error": "interrupted", "message": "stopped by Ctrl-C", "hint": None})
         sys.exit(code if isinstance(code, int) else 0)
     except CliError as error:
         _report(error, json)
         sys.exit(error.exit_code)
-    except click.ClickException as error:  # an unknown option, a missing argument
+    except typer.TyperException as error:  # an unknown option, a missing argument
         if json:
             print_json({"error": "usage", "message": error.format_message(), "hint": None})
-        error.show()
+        error.show()  # type: ignore[attr-defined]  # click.ClickException, which typer carries inside
         sys.exit(2)
-    except (KeyboardInterrupt, click.Abort):
-        if json:
-            print_json({"error": "interrupted", "message": "stopped by Ctrl-C", "hint": None})
-        sys.exit(130)
     except BrokenPipeError:  # `slipstream logs RUN | head`
         sys.stderr.close()
         sys.exit(0)
