@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
+from ruamel.yaml.composer import Composer, MaxDepthExceededError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
@@ -24,9 +25,10 @@ __all__ = ["MAX_BYTES", "Document", "Position", "parse_document", "read_document
 
 MAX_BYTES = 1_000_000
 """A job file has some 30 lines; a megabyte is a mistake or an attack, and the YAML reader is slow."""
-_MAX_VALUES = 10_000
+_MAX_VALUES = 5_000
 _MAX_DEPTH = 32
 _TAG = "tag:yaml.org,2002:"
+_PLAIN = {f"{_TAG}{kind}" for kind in ("str", "int", "float", "bool", "null", "timestamp", "map", "seq", "merge")}
 
 
 @dataclass(frozen=True)
@@ -84,14 +86,10 @@ def read_document(path: Path, *, name: str | None = None) -> Document:
 def parse_document(text: str, *, name: str) -> Document:
     """Parse YAML text; see `read_document`."""
     try:
-        root = YAML(typ="safe", pure=True).compose(text)
-    except RecursionError:
-        raise JobFileError(
-            [Problem(name, 1, "", "is nested too deeply for a job file", "error", "yaml-size")]
-        ) from None
+        root = _yaml().compose(text)
     except (YAMLError, ValueError) as error:
-        line, message = _syntax_error(error, text)
-        raise JobFileError([Problem(name, line, "", message, "error", "yaml-syntax")]) from error
+        line, message, rule = _syntax_error(error, text)
+        raise JobFileError([Problem(name, line, "", message, "error", rule)]) from error
     builder = _Builder(name)
     data = builder.value(root, ()) if root is not None else None
     if builder.problems:
@@ -100,14 +98,44 @@ def parse_document(text: str, *, name: str) -> Document:
     return Document(data, builder.positions)
 
 
-def _syntax_error(error: Exception, text: str) -> tuple[int, str]:
+class _TooMuchError(MarkedYAMLError):
+    """More nodes than any job file has."""
+
+
+class _Composer(Composer):
+    """Counts as it goes: composing a megabyte to the end, only to refuse it, would take a quarter of a minute."""
+
+    warn_double_anchors = False
+    count = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        self.count += 1
+        if self.count > 2 * _MAX_VALUES:  # keys are nodes as well
+            mark = self.parser.peek_event().start_mark
+            raise _TooMuchError(problem_mark=mark)
+        return super().compose_node(parent, index)
+
+
+def _yaml() -> YAML:
+    yaml = YAML(typ="safe", pure=True)
+    yaml.Composer = _Composer
+    yaml.max_depth = _MAX_DEPTH
+    return yaml
+
+
+def _syntax_error(error: Exception, text: str) -> tuple[int, str, str]:
+    """Line, message and rule."""
     if isinstance(error, ReaderError):
         line = text.count("\n", 0, error.position) + 1
-        return line, f"character {error.character!r} is not allowed in YAML"
+        return line, f"character {error.character!a} is not allowed in YAML", "yaml-character"
     if isinstance(error, MarkedYAMLError) and (mark := error.problem_mark or error.context_mark):
+        if isinstance(error, MaxDepthExceededError):
+            return mark.line + 1, f"is not a job file: nested more than {_MAX_DEPTH} levels deep", "yaml-size"
+        if isinstance(error, _TooMuchError):
+            return mark.line + 1, f"is not a job file: it has more than {_MAX_VALUES:,} values", "yaml-size"
         reason = " ".join(filter(None, (error.context, error.problem))).replace("\n", " ")
-        return mark.line + 1, f"is not valid YAML: {reason}"
-    return 1, f"is not valid YAML: {error}".replace("\n", " ")
+        return mark.line + 1, f"is not valid YAML: {reason}", "yaml-syntax"
+    return 1, f"is not valid YAML: {error}".replace("\n", " "), "yaml-syntax"
 
 
 class _Builder:
@@ -122,12 +150,13 @@ class _Builder:
     def value(self, node: Node, path: KeyPath) -> Any:
         self.positions.setdefault(path, Position(self._name, node.start_mark.line + 1))
         self._count += 1
-        # An alias is the same node again: nine levels of ten aliases are a billion values.
+        # An alias is the same node again: nine levels of ten aliases are a billion values, and a list may hold itself.
         if self._count > _MAX_VALUES or len(path) > _MAX_DEPTH:
-            self._refuse_once(node, path)
+            if not any(problem.rule == "yaml-size" for problem in self.problems):
+                self._refuse(node, path[:1], "aliases make this larger than any job file", "yaml-size")
             return None
-        if not (tag := str(node.tag)).startswith(_TAG):
-            return self._refuse(node, path, f"tag {tag} is not allowed: a job file is plain data", "yaml-tag")
+        if node.tag not in _PLAIN:
+            return self._refuse(node, path, f"tag {node.tag} is not allowed: a job file is plain data", "yaml-tag")
         if isinstance(node, MappingNode):
             return self._mapping(node, path)
         if isinstance(node, SequenceNode):
@@ -188,11 +217,6 @@ class _Builder:
     def _refuse(self, node: Node, path: KeyPath, message: str, rule: str) -> None:
         line = node.start_mark.line + 1
         self.problems.append(Problem(self._name, line, key_text(path), message, "error", rule))
-
-    def _refuse_once(self, node: Node, path: KeyPath) -> None:
-        if not any(problem.rule == "yaml-size" for problem in self.problems):
-            much = f"{_MAX_VALUES:,} values, aliases counted" if self._count > _MAX_VALUES else f"{_MAX_DEPTH} levels"
-            self._refuse(node, path[:3], f"the file has more than {much}: this is not a job file", "yaml-size")
 
 
 def _integer(text: str) -> int:

@@ -1,7 +1,7 @@
 """Generate `images.json` from the SageMaker SDK, or compare it: `python -m infra.spec.generate_images [--check]`.
 
-Needs the extra `images`. What ends up in the table is taken apart from the URIs that the SDK itself builds, region by
-region, rather than from the SDK's own tables, whose layout is nobody's contract.
+Needs the extra `images`, and a minute. What ends up in the table is taken apart from the URIs that the SDK itself
+builds, region by region, rather than copied from the SDK's own tables, whose layout is nobody's contract.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import json
 import sys
+from importlib import import_module
 from importlib.metadata import version as installed_version
 from typing import Any
 
@@ -19,64 +20,69 @@ __all__ = ["main"]
 _FRAMEWORK = "pytorch"
 _OLDEST = (2, 0)
 """`training/` runs on PyTorch 2.0 and later."""
-_DEVICES = {"cpu": "ml.m5.xlarge", "gpu": "ml.g5.xlarge"}
+_INSTANCES = {"cpu": "ml.m5.xlarge", "gpu": "ml.g5.xlarge"}
+"""One of each device: the SDK derives the image's device from an instance type."""
 
 
 def _generate() -> dict[str, Any]:
-    from sagemaker.core import image_uris
-
+    # Not a plain import: the type checker runs without the extra.
+    image_uris = import_module("sagemaker.core.image_uris")
     config = image_uris.config_for_framework(_FRAMEWORK)["training"]
-    regions = sorted({region for entry in config["versions"].values() for region in entry["registries"]})
     registries: dict[str, tuple[str, str]] = {}
     versions: dict[str, dict[str, Any]] = {}
     for short, full in config["version_aliases"].items():
         if tuple(map(int, short.split("."))) < _OLDEST:
             continue
         python = config["versions"][full]["py_versions"][-1]
-        offered = config["versions"][full]["registries"]
-        entry: dict[str, Any] = {}
-        for device, instance in _DEVICES.items():
-            for region in offered:
+        regions = sorted(config["versions"][full]["registries"])
+        versions[short] = {"regions": regions}
+        for device, instance in _INSTANCES.items():
+            for region in regions:
                 uri = image_uris.retrieve(
-                    _FRAMEWORK,
-                    region,
-                    version=full,
-                    py_version=python,
-                    instance_type=instance,
-                    image_scope="training",
+                    _FRAMEWORK, region, full, python, instance_type=instance, image_scope="training"
                 )
-                registry, _, image = uri.partition("/")
-                account, domain = registry.split(f".dkr.ecr.{region}.")
-                repository, tag = image.split(":")
-                # One account per region over all versions is what lets a CfnMapping be keyed by region alone.
-                assert registries.setdefault(region, (account, domain)) == (account, domain), (region, uri)
-                assert entry.setdefault("repository", repository) == repository, uri
-                assert entry.setdefault(device, tag) == tag, uri
-        versions[short] = entry | {"absent": [region for region in regions if region not in offered]}
-    known = [region for region in regions if region in registries]
+                account, domain, repository, tag = _parts(uri, region)
+                # That these agree everywhere is what lets one CfnMapping be keyed by region alone.
+                _agree(registries, region, (account, domain))
+                _agree(versions[short], "repository", repository)
+                _agree(versions[short], device, tag)
     for entry in versions.values():
-        entry["absent"] = [region for region in entry["absent"] if region in registries]
+        entry["absent"] = sorted(registries.keys() - set(entry.pop("regions")))
     return {
         "about": {
-            "source": f"sagemaker-core {installed_version('sagemaker-core')}, sagemaker.core.image_uris.retrieve",
+            "source": f"sagemaker.core.image_uris.retrieve of sagemaker-core {installed_version('sagemaker-core')}",
             "command": "make images",
         },
-        "accounts": {region: registries[region][0] for region in known},
-        "domains": {region: registries[region][1] for region in known if registries[region][1] != "amazonaws.com"},
+        "accounts": {region: account for region, (account, _) in sorted(registries.items())},
+        "domains": {region: domain for region, (_, domain) in sorted(registries.items()) if domain != "amazonaws.com"},
         "frameworks": {_FRAMEWORK: versions},
     }
 
 
+def _parts(uri: str, region: str) -> tuple[str, str, str, str]:
+    """Account, domain, repository and tag of an image URI."""
+    registry, _, image = uri.partition("/")
+    account, _, domain = registry.partition(f".dkr.ecr.{region}.")
+    repository, _, tag = image.partition(":")
+    return account, domain, repository, tag
+
+
+def _agree(table: dict[str, Any], key: str, value: object) -> None:
+    if table.setdefault(key, value) != value:
+        raise SystemExit(f"the SDK says {value!r} and {table[key]!r} for {key}: images.json cannot express that")
+
+
 def main(arguments: list[str]) -> int:
-    """Write the table, or with `--check` say how the one checked in differs. Returns the exit code."""
+    """Write the table, or with `--check` show how the one checked in differs. Returns the exit code."""
     text = json.dumps(_generate(), indent=2) + "\n"
     if "--check" not in arguments:
         TABLE.write_text(text, encoding="utf-8")
         return 0
     was = TABLE.read_text(encoding="utf-8")
-    difference = difflib.unified_diff(was.splitlines(True), text.splitlines(True), "images.json", "SageMaker SDK")
-    sys.stderr.writelines(difference)
-    return was != text
+    sys.stderr.writelines(
+        difflib.unified_diff(was.splitlines(keepends=True), text.splitlines(keepends=True), TABLE.name, "SageMaker SDK")
+    )
+    return int(was != text)
 
 
 if __name__ == "__main__":
