@@ -1,4 +1,4 @@
-"""Errors of the States Language: their names, which of them `Retry` and `Catch` reach, and what a definition gets wrong."""
+"""Errors of the States Language: their names, which `Retry` and `Catch` reach, and what a definition gets wrong."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Problem:
         return f"{self.code}: {self.message} at {self.location or '/'}"
 
 
-class InvalidDefinition(ValueError):
+class InvalidDefinition(ValueError):  # noqa: N818 - AWS names it so
     """A definition that CreateStateMachine refuses; `problems` has every reason."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Final
 
-from jsonata import Functions, JException, Jsonata
+from jsonata import Functions, JException, Jsonata  # type: ignore[import-untyped]
 
 from infra.offline.states.values import loads
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from infra.offline.states.errors import RUNTIME, StatesError
 
-__all__ = ["MAX_EVENTS", "History"]
+__all__ = ["MAX_EVENTS", "Event", "History", "error_details", "with_text"]
 
 MAX_EVENTS: Final = 25_000
 
@@ -28,13 +28,13 @@ class History:
         self._max_events = max_events
         self._closed = False
 
-    def add(self, kind: str, previous: int, details: tuple[str, dict[str, Any]] | None = None) -> int:
+    def add(self, kind: str, previous: int, member: str | None = None, details: Mapping[str, Any] | None = None) -> int:
         """Append one event and return its id.
 
         Args:
             kind: `TaskScheduled`, ...
             previous: the id of the event that led to it, 0 for none.
-            details: the member's name and its content, such as `("stateEnteredEventDetails", {...})`.
+            member: where the details stand in the event, such as `taskScheduledEventDetails`.
 
         Raises:
             StatesError: `States.Runtime`, the history is full.
@@ -43,11 +43,11 @@ class History:
             raise StatesError(
                 RUNTIME, f"The execution reached the maximum number of history events ({self._max_events})."
             )
-        return self._append(kind, previous, details)
+        return self._append(kind, previous, member, details)
 
-    def finish(self, kind: str, details: tuple[str, dict[str, Any]]) -> None:
+    def finish(self, kind: str, member: str, details: Mapping[str, Any]) -> None:
         """Append the event that ends the execution; nothing is taken after it."""
-        self._append(kind, len(self.events), details)
+        self._append(kind, len(self.events), member, details)
         self._closed = True
 
     @property
@@ -55,12 +55,22 @@ class History:
         """Whether the execution has ended."""
         return self._closed
 
-    def _append(self, kind: str, previous: int, details: tuple[str, dict[str, Any]] | None) -> int:
+    def _append(self, kind: str, previous: int, member: str | None, details: Mapping[str, Any] | None) -> int:
         if self._closed:  # tasks that unwind after an abort have nothing more to say
             return len(self.events)
         identifier = len(self.events) + 1
         event: Event = {"timestamp": self._now(), "type": kind, "id": identifier, "previousEventId": previous}
-        if details is not None:
-            event[details[0]] = details[1]
+        if member is not None:
+            event[member] = details
         self.events.append(event)
         return identifier
+
+
+def with_text(member: str, text: str) -> dict[str, Any]:
+    """A payload in an event's details, with the member that says it is whole."""
+    return {member: text, f"{member}Details": {"truncated": False}}
+
+
+def error_details(error: StatesError) -> dict[str, str]:
+    """An error in an event's details."""
+    return {"error": error.error, "cause": error.cause}

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any, Final
 
-from jsonata import JException, Jsonata, Parser, Utils
+from jsonata import JException, Jsonata, Parser, Utils  # type: ignore[import-untyped]
 
 from infra.offline.states.errors import QueryEvaluationError
 from infra.offline.states.functions import Frame
@@ -80,9 +80,8 @@ class Expression:
         value = self.evaluate(scope)
         actual = json_type(value)
         if actual != expected:
-            raise self._failure(
-                f"returned an unexpected result type. Expected '{expected}', but was '{actual}' for value: {dumps(value)}"
-            )
+            types = f"Expected '{expected}', but was '{actual}' for value: {dumps(value)}"
+            raise self._failure(f"returned an unexpected result type. {types}")
         return value
 
     def variables(self) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -99,7 +98,7 @@ class Expression:
         return QueryEvaluationError(cause, self.field)
 
 
-class _Evaluator(Jsonata):
+class _Evaluator(Jsonata):  # type: ignore[misc]
     """The library's evaluator without its per-node overhead; `evaluate_...` methods are the library's own."""
 
     def __init__(self) -> None:

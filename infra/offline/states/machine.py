@@ -95,15 +95,15 @@ class _Blocks:
         return model.Block(start_at, states)
 
     def _state(self, name: str, fields: Fields, assigned: frozenset[str]) -> model.State | None:
-        kind = fields.text("Type", required=True)
+        kind = fields.text("Type")
         fields.text("Comment")
         if fields.text("QueryLanguage", default=self._language) != "JSONata":
             self._report.schema("QueryLanguage must be 'JSONata': JSONPath machines are not emulated", fields.location)
-        if kind not in _READERS:
-            if kind is not None:
-                self._report.schema(f"Type must be one of {', '.join(_READERS)}, not '{kind}'", fields.location)
+        read = _READERS.get(kind or "")
+        if read is None:
+            self._report.schema(f"Type must be one of {', '.join(_READERS)}", f"{fields.location}/Type")
             return None
-        state = _READERS[kind](self, name, fields, assigned)
+        state = read(self, name, fields, assigned)
         fields.refuse_rest()
         return state
 

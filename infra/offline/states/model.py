@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from infra.offline.states.template import Template
 
@@ -52,6 +53,7 @@ class Catcher:
 class State:
     """What all states have; `next` is None where the state ends its block."""
 
+    type: ClassVar[str]
     name: str
     next: str | None = None
     assign: Assignments
@@ -60,16 +62,17 @@ class State:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pass(State):
-    pass
+    type = "Pass"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Succeed(State):
-    pass
+    type = "Succeed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fail(State):
+    type = "Fail"
     error: Template | None
     cause: Template | None
 
@@ -78,6 +81,7 @@ class Fail(State):
 class Wait(State):
     """Exactly one of the two is given; `timestamp` is ISO 8601 text."""
 
+    type = "Wait"
     seconds: Template | None
     timestamp: Template | None
 
@@ -94,6 +98,7 @@ class ChoiceRule:
 class Choice(State):
     """`next` is the `Default`."""
 
+    type = "Choice"
     rules: tuple[ChoiceRule, ...]
 
 
@@ -107,6 +112,7 @@ class Resilient(State):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task(Resilient):
+    type = "Task"
     resource: str
     arguments: Template | None
     timeout: Template | None
@@ -115,12 +121,14 @@ class Task(Resilient):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parallel(Resilient):
+    type = "Parallel"
     branches: tuple[Block, ...]
     arguments: Template | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Map(Resilient):
+    type = "Map"
     processor: Block
     items: Template | None
     item_selector: Template | None

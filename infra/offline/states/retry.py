@@ -16,13 +16,13 @@ class Retries:
 
     Args:
         retriers: the state's `Retry`; the first that matches an error decides.
-        draw: uniform numbers in [0, 1) for `JitterStrategy: FULL`.
+        draw: gives the random share of the delay for `JitterStrategy: FULL`.
     """
 
-    def __init__(self, retriers: Sequence[Retrier], draw: random.Random | None = None) -> None:
+    def __init__(self, retriers: Sequence[Retrier], draw: random.Random) -> None:
         self._retriers = retriers
         self._used = [0] * len(retriers)
-        self._draw = draw or random.Random()
+        self._draw = draw
 
     def delay(self, error: str) -> float | None:
         """Seconds until the next attempt after `error`, None when there is none left."""

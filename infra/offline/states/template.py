@@ -9,7 +9,7 @@ from infra.offline.states.errors import QueryEvaluationError
 from infra.offline.states.jsonata import Expression, ExpressionSyntaxError
 from infra.offline.states.values import dumps, inward, json_type
 
-__all__ = ["Template", "compile_template"]
+__all__ = ["Constant", "Template", "compile_template", "whole_number"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,8 @@ class Constant:
     def evaluate_as(self, scope: Any, expected: str) -> Any:
         actual = json_type(self.value)
         if actual != expected:
-            raise QueryEvaluationError(
-                f"The field '{self.field}' must be of type '{expected}', but is '{actual}': {dumps(self.value)}", self.field
-            )
+            cause = f"The field '{self.field}' must be of type '{expected}', but is '{actual}': {dumps(self.value)}"
+            raise QueryEvaluationError(cause, self.field)
         return self.value
 
 
@@ -56,7 +55,7 @@ class _Array:
 
 
 Template: TypeAlias = Constant | Expression | _Object | _Array
-"""`evaluate(scope)` gives its value, `evaluate_as(scope, type)` insists on a JSON type; both raise QueryEvaluationError."""
+"""`evaluate(scope)` gives the value, `evaluate_as(scope, type)` one of a JSON type; both raise QueryEvaluationError."""
 
 
 def compile_template(value: Any, field: str, expressions: list[Expression]) -> Template:
@@ -87,3 +86,16 @@ def compile_template(value: Any, field: str, expressions: list[Expression]) -> T
         items = tuple(compile_template(item, f"{field}/{index}", expressions) for index, item in enumerate(value))
         return Constant(inward(value), field) if len(expressions) == found else _Array(items, field)
     return Constant(inward(value), field)
+
+
+def whole_number(template: Template, scope: Any, low: int, high: int) -> int:
+    """The value of a field that takes a whole number from `low` to `high`.
+
+    Raises:
+        QueryEvaluationError: it is something else.
+    """
+    number = template.evaluate_as(scope, "number")
+    if number != int(number) or not low <= number <= high:
+        cause = f"The field '{template.field}' must be a whole number from {low} to {high}, but is {number}."
+        raise QueryEvaluationError(cause, template.field)
+    return int(number)

@@ -1,7 +1,8 @@
 """JSON values as JSONata holds them.
 
-JSONata tells null from undefined; Python has only `None`. Inside the interpreter null is `NULL` and `None` is undefined,
-so values are brought in with `inward` and taken out with `outward` (or `dumps`, which writes `NULL` as null).
+JSONata tells null from undefined; Python has only `None`. Inside the interpreter null is `NULL` and `None` is
+undefined, so values are brought in with `inward` and taken out with `outward` (or `dumps`, which writes `NULL` as
+null).
 """
 
 from __future__ import annotations
@@ -10,12 +11,11 @@ import json
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from jsonata.utils import Utils
+from jsonata import Utils  # type: ignore[import-untyped]
 
-__all__ = ["MAX_PAYLOAD_BYTES", "NULL", "dumps", "inward", "iso_time", "json_type", "loads", "outward"]
+__all__ = ["NULL", "dumps", "inward", "iso_time", "json_type", "loads", "normalize", "outward"]
 
 NULL: Final = Utils.NULL_VALUE
-MAX_PAYLOAD_BYTES: Final = 262_144
 
 
 def inward(value: Any) -> Any:
