@@ -94,7 +94,8 @@ def parse_document(text: str, *, name: str) -> Document:
     data = builder.value(root, ()) if root is not None else None
     if builder.problems:
         raise JobFileError(builder.problems)
-    builder.positions.setdefault((), Position(name, 1))
+    if data is None:  # an empty file, or one with comments or "---" alone
+        builder.positions[()] = Position(name, 1)
     return Document(data, builder.positions)
 
 

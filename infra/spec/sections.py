@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from .examples import EXAMPLES, example_recipe
 from .fields import S3_PREFIX_PATTERN, AwareDatetime, Choice, InstanceName, MetricName, Number, shown
-from .units import DURATION_PATTERN, Duration, Size, parse_duration
+from .units import DURATION_PATTERN, Duration, Size, Within, parse_duration
 
 __all__ = [
     "Channel",
@@ -40,6 +40,7 @@ Market = Literal["spot", "on_demand"]
 ChannelName = Literal["train", "validation", "test"]
 
 _GIB = 2**30
+_DAY_S = 86_400
 
 
 class Section(BaseModel):
@@ -113,9 +114,9 @@ class Prepare(Section):
     model_config = ConfigDict(extra="allow")
 
     instance: InstanceName = "ml.m5.xlarge"
-    volume_size: Annotated[Size, Field(ge=_GIB, le=16384 * _GIB)] = 30 * _GIB
+    volume_size: Annotated[Size, Within("1GiB", "16TiB")] = 30 * _GIB
     """Disk of the processing instance, for example 30GiB."""
-    max_runtime: Annotated[Duration, Field(ge=60, le=5 * 86_400)] = 3_600.0
+    max_runtime: Annotated[Duration, Within("1m", "5d")] = 3_600.0
     """The processing job is stopped after this; AWS allows at most 5 days."""
 
     @property
@@ -164,7 +165,7 @@ class Compute(Section):
     """How ranks are started and talk to each other; auto chooses by instance type and count, and says why."""
     pools: Annotated[tuple[Pool, ...], Field(min_length=1, max_length=20)]
     """Tried in order; lack of capacity or quota moves on to the next."""
-    volume_size: Annotated[Size, Field(ge=_GIB, le=16384 * _GIB)] = 30 * _GIB
+    volume_size: Annotated[Size, Within("1GiB", "16TiB")] = 30 * _GIB
     """Disk of each instance, for example 30GiB. Types with NVMe use that instead."""
 
     @property
@@ -176,11 +177,11 @@ class Compute(Section):
 class Limits(Section):
     """What the run may use up. Durations have units; the model holds seconds."""
 
-    deadline: Annotated[Duration, Field(ge=60, le=365 * 86_400)] | None = None
+    deadline: Annotated[Duration, Within("1m", "365d")] | None = None
     """The run is to be done this long after its execution starts."""
     deadline_at: AwareDatetime | None = None
     """The same as a point in time, with its offset from UTC."""
-    max_runtime: Annotated[Duration, Field(ge=60)] = 86_400.0
+    max_runtime: Annotated[Duration, Within("1m", "365d")] = 86_400.0
     """Longest time one training job may run, start-up included."""
     max_cost_usd: Annotated[float, Field(gt=0, le=1e7)] | None = None
     """The run is stopped when its jobs have cost this much."""
@@ -188,8 +189,13 @@ class Limits(Section):
     """The run is given up after this many attempts in a row that left no new checkpoint."""
 
 
-def _interval(value: object) -> object:
-    return value if value == "auto" else parse_duration(value)
+def _interval(value: object) -> float | str:
+    if value == "auto":
+        return "auto"
+    seconds = parse_duration(value)
+    if not 1 <= seconds <= _DAY_S:
+        raise PydanticCustomError("within", "must be between 1s and 1d, or auto")
+    return seconds
 
 
 class Checkpoint(Section):

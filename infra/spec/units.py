@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from pydantic import BeforeValidator, WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic import BeforeValidator, GetCoreSchemaHandler, WithJsonSchema
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from .fields import shown
 
-__all__ = ["DURATION_PATTERN", "SIZE_PATTERN", "Duration", "Size", "format_duration", "parse_duration", "parse_size"]
+__all__ = [
+    "DURATION_PATTERN",
+    "SIZE_PATTERN",
+    "Duration",
+    "Size",
+    "Within",
+    "format_duration",
+    "parse_duration",
+    "parse_size",
+]
 
 _NUMBER = r"[0-9]{1,9}(?:\.[0-9]{1,9})?"
 _SECONDS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0}
@@ -74,3 +84,22 @@ Duration = Annotated[
 
 Size = Annotated[int, BeforeValidator(parse_size), WithJsonSchema({"type": "string", "pattern": SIZE_PATTERN})]
 """In the file a string with a unit, in the model bytes."""
+
+
+@dataclass(frozen=True)
+class Within:
+    """For `Annotated[Duration, Within("1m", "28d")]` and sizes alike: bounds, told in the user's own units."""
+
+    least: str
+    most: str
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        parse = parse_size if self.least.endswith("B") else parse_duration
+        bounds = parse(self.least), parse(self.most)
+
+        def check(value: float) -> float:
+            if not bounds[0] <= value <= bounds[1]:
+                raise PydanticCustomError("within", "must be between {least} and {most}", vars(self))
+            return value
+
+        return core_schema.no_info_after_validator_function(check, handler(source))

@@ -1,0 +1,34 @@
+"""What validates today and is carried out later is refused before anything starts, at its line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from infra.spec import load_job
+
+from .jobs import FULL, LEAST, changed, write
+
+
+def test_everything_at_once_at_its_line(tmp_path: Path) -> None:
+    content = FULL.replace("  schedule: one_cycle\n", "  schedule: one_cycle\n  precision: bf16\n")
+    job = load_job(write(tmp_path, content.replace("format: parquet", "format: tfrecord")))
+    problems = job.unavailable()
+    assert {(problem.key, content.splitlines()[problem.line - 1].strip().split(":")[0]) for problem in problems} == {
+        ("compute.instance_count", "instance_count"),
+        ("compute.distribution", "distribution"),
+        ("tuning", "tuning"),
+        ("data.channels.train.mode", "train"),
+        ("data.prepare.format", "format"),
+        ("hyperparameters.precision", "precision"),
+    }
+    assert all("not available yet" in problem.message for problem in problems)
+    assert all(problem.severity == "error" for problem in problems)
+
+
+def test_what_is_available_is_not_refused(tmp_path: Path) -> None:
+    assert load_job(write(tmp_path, LEAST)).unavailable() == []
+
+
+def test_ones_own_task_and_prepared_data_come_later(tmp_path: Path) -> None:
+    job = load_job(write(tmp_path, changed({"task": "my.task:Task", "data.raw": "s3://bucket/prefix/"})))
+    assert [problem.key for problem in job.unavailable()] == ["task", "data.raw"]
