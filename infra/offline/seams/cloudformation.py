@@ -1,0 +1,86 @@
+"""What the CDK CLI meets in moto's CloudFormation and AWS's has, and the stacks' survival.
+
+- `UsePreviousValue` for a parameter that was never passed means its default. moto looks among the passed ones only,
+  so that every second `cdk deploy` died on BootstrapVersion.
+- Deleting a change set that is not there is no error (`cdk diff` begins with it).
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from moto.cloudformation.models import CloudFormationBackend, cloudformation_backends
+
+__all__ = ["install", "restore"]
+
+log = logging.getLogger(__name__)
+
+_CHANGES = ("create_stack", "update_stack", "delete_stack", "execute_change_set")
+_resolve_update_parameters = CloudFormationBackend._resolve_update_parameters
+
+
+def install(record: Path) -> None:
+    """Mend CloudFormation. `record` is where the stacks are written down after each change."""
+    CloudFormationBackend._resolve_update_parameters = _with_defaults  # type: ignore[method-assign]
+    CloudFormationBackend.delete_change_set = _delete_change_set  # type: ignore[method-assign]
+    for name in _CHANGES:
+        setattr(CloudFormationBackend, name, _recorded(getattr(CloudFormationBackend, name), record))
+
+
+def restore(record: Path, *, account: str, region: str) -> None:
+    """Create the stacks of an earlier life of the account again, in their order."""
+    if not record.exists():
+        return
+    backend = cloudformation_backends[account][region]
+    for stack in json.loads(record.read_text()):
+        try:
+            backend.create_stack(**stack)
+        except Exception:
+            log.exception("stack %s cannot be created again; deploy it anew", stack["name"])
+
+
+def _with_defaults(self: CloudFormationBackend, instance: Any, incoming_params: list[dict[str, Any]]) -> dict[str, str]:
+    passed = [
+        parameter
+        for parameter in incoming_params
+        if not parameter.get("UsePreviousValue") or parameter["ParameterKey"] in instance.parameters
+    ]
+    return _resolve_update_parameters(self, instance, passed)
+
+
+def _delete_change_set(self: CloudFormationBackend, change_set_name: str) -> None:
+    for arn, change_set in list(self.change_sets.items()):
+        if change_set_name in (arn, change_set.change_set_name):
+            del self.change_sets[arn]
+
+
+def _recorded(change: Callable[..., Any], record: Path) -> Callable[..., Any]:
+    def changed(self: CloudFormationBackend, *args: Any, **options: Any) -> Any:
+        try:
+            return change(self, *args, **options)
+        finally:
+            _write(self, record)
+
+    return changed
+
+
+def _write(backend: CloudFormationBackend, record: Path) -> None:
+    stacks = [
+        {
+            "name": stack.name,
+            "template": stack.template,
+            "parameters": stack.parameters,
+            "tags": stack.tags,
+            "role_arn": stack.role_arn,
+        }
+        for stack in backend.stacks.values()
+        if stack.template
+    ]
+    temporary = record.with_suffix(".tmp")
+    temporary.write_text(json.dumps(stacks))
+    os.replace(temporary, record)

@@ -1,0 +1,158 @@
+"""The offline account's process: moto's services, the state machine interpreter and the SageMaker engine in one."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TextIO
+
+from .account import INFO_FILE, SERVER_LOCK, AccountError, AccountInfo, environment
+from .clients import Clients
+from .events import EventBus, job_detail
+from .faults import Fault, Faults
+from .logs import CloudWatchLogs
+from .sagemaker import Engine, S3Objects, Settings
+from .sagemaker.jobs import ProcessingJob, TrainingJob
+from .seams import cloudformation, parameters, s3
+from .seams import sagemaker as sagemaker_seam
+from .serving import Admin, TakingTurns, serve
+from .storage import ObjectFiles
+
+__all__ = ["ACCOUNT_ID", "Server", "run"]
+
+ACCOUNT_ID = "123456789012"
+"""moto's default account, which is that of every request here."""
+
+log = logging.getLogger(__name__)
+
+
+class Server:
+    """Everything that the account's process holds. Made ready by the constructor, reachable after `start`.
+
+    Args:
+        folder: the account's state; an earlier life's is taken up.
+        port: on 127.0.0.1; 0 takes any free one.
+
+    Raises:
+        AccountError: the port is taken, or another process has the folder.
+    """
+
+    def __init__(
+        self, folder: Path, *, port: int = 0, region: str, settings: Settings, faults: Sequence[Fault] = ()
+    ) -> None:
+        self._folder = folder
+        self._lock = _take(folder)
+        try:
+            self._http = serve(Admin(self._routes(), TakingTurns()), port)
+        except (OSError, SystemExit) as error:
+            raise AccountError(f"port {port} on 127.0.0.1 is taken; leave the port out to get any free one") from error
+        port = self._http.server_port
+        self.info = AccountInfo(
+            pid=os.getpid(), port=port, endpoint_url=f"http://localhost:{port}", region=region, started=time.time()
+        )
+        self._clients = Clients(self.info)
+        self._faults = Faults(faults)
+        self._files = ObjectFiles(folder / "s3")
+        self._bus = EventBus(account=ACCOUNT_ID, region=region, start_execution=self._start_execution)
+        self._engine = Engine(
+            folder,
+            region=region,
+            account=ACCOUNT_ID,
+            objects=S3Objects(lambda: self._clients("s3")),
+            logs=CloudWatchLogs(account=ACCOUNT_ID, region=region),
+            aws=environment(self.info),
+            faults=self._faults,
+            settings=settings,
+            on_change=self._job_changed,
+        )
+        self._install_seams(region)
+
+    def start(self) -> None:
+        """Serve, in threads of its own, and say so in account.json."""
+        threading.Thread(target=self._http.serve_forever, name="http", daemon=True).start()
+        temporary = self._folder / f"{INFO_FILE}.tmp"
+        temporary.write_text(json.dumps(asdict(self.info)))
+        os.replace(temporary, self._folder / INFO_FILE)
+        log.info("ready at %s", self.info.endpoint_url)
+
+    def close(self) -> None:
+        """End every job, then the service. The state is in the folder."""
+        (self._folder / INFO_FILE).unlink(missing_ok=True)
+        self._engine.close()
+        self._http.shutdown()
+        self._http.server_close()
+        self._files.close()
+        self._lock.close()
+
+    def _install_seams(self, region: str) -> None:
+        stacks, known = self._folder / "stacks.json", self._folder / "parameters.json"
+        s3.install(self._files)
+        cloudformation.restore(stacks, account=ACCOUNT_ID, region=region)
+        cloudformation.install(stacks)
+        s3.restore(self._files, account=ACCOUNT_ID, region=region)
+        parameters.restore(known, account=ACCOUNT_ID, region=region)
+        parameters.install(known)
+        sagemaker_seam.install(self._engine)
+
+    def _routes(self) -> dict[str, Any]:
+        return {"faults": self._set_faults, "status": self._status, "down": self._down}
+
+    def _set_faults(self, rules: Any) -> Any:
+        """GET: the rules not spent yet. POST: replace them."""
+        if rules is not None:
+            self._faults.replace([Fault.from_mapping(rule) for rule in rules])
+        return self._faults.left()
+
+    def _status(self, _: Any) -> Any:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return asdict(self.info) | {
+            "jobs_running": self._engine.running(),
+            "faults_left": self._faults.left(),
+            "memory_bytes": pages * os.sysconf("SC_PAGE_SIZE"),
+        }
+
+    def _down(self, _: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return {"stopping": True}
+
+    def _start_execution(self, arn: str, execution_input: str) -> None:
+        self._clients("stepfunctions").start_execution(stateMachineArn=arn, input=execution_input)
+
+    def _job_changed(self, job: TrainingJob | ProcessingJob) -> None:
+        if isinstance(job, TrainingJob):
+            self._bus.publish(
+                "aws.sagemaker", "SageMaker Training Job State Change", resources=[job.arn], detail=job_detail(job)
+            )
+
+
+def run(folder: Path, *, port: int, region: str, settings: Settings, faults: Sequence[Fault]) -> None:
+    """Be the account until SIGTERM or SIGINT."""
+    asked_to_end = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: asked_to_end.set())
+    server = Server(folder, port=port, region=region, settings=settings, faults=faults)
+    server.start()
+    asked_to_end.wait()
+    log.info("going down")
+    server.close()
+
+
+def _take(folder: Path) -> TextIO:
+    """Hold the folder for as long as this process lives. A command that just looks has it for an instant: try again."""
+    lock = (folder / SERVER_LOCK).open("w")
+    for _ in range(50):
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.02)
+        else:
+            return lock
+    raise AccountError(f"another offline account runs on {folder}")
