@@ -10,8 +10,8 @@ from pathlib import Path
 
 from .account import REGION, AccountError
 from .faults import Fault
-from .sagemaker.settings import Settings
-from .server import run
+from .seams.botocore import share_loader
+from .settings import Settings
 
 
 def main() -> int:
@@ -19,11 +19,14 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, required=True, help="the account's state")
     parser.add_argument("--port", type=int, default=0, help="on 127.0.0.1; 0 takes any free one")
     parser.add_argument("--region", default=REGION)
-    parser.add_argument("--settings", type=json.loads, default={}, help="JSON, see sagemaker/settings.py")
+    parser.add_argument("--settings", type=json.loads, default={}, help="JSON, see settings.py")
     parser.add_argument("--faults", type=json.loads, default=[], help="JSON list of rules")
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     arguments.folder.mkdir(parents=True, exist_ok=True)
+    share_loader()
+    from .server import run  # imports moto, which must find the shared loader
+
     try:
         run(
             arguments.folder,

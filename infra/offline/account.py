@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from .faults import Fault
-from .sagemaker.settings import Settings
+from .settings import Settings
 
 __all__ = ["INFO_FILE", "REGION", "SERVER_LOCK", "Account", "AccountError", "AccountInfo", "environment"]
 

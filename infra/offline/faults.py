@@ -14,10 +14,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from infra.spec.document import Document, read_document
-from infra.spec.problems import JobFileError, KeyPath, Problem
+if TYPE_CHECKING:
+    from infra.spec.document import Document
+    from infra.spec.problems import KeyPath, Problem
 
 __all__ = ["AT_CREATE", "AT_START", "WHILE_RUNNING", "Fault", "FaultFileError", "Faults", "attempt_of", "load_faults"]
 
@@ -128,6 +129,9 @@ class Faults:
 
 def load_faults(path: Path) -> list[Fault]:
     """Read a YAML file of rules. Raises `FaultFileError` with every problem, each with its line."""
+    from infra.spec.document import read_document  # brings pydantic (0.5 s): not for the account's process
+    from infra.spec.problems import JobFileError
+
     try:
         document = read_document(path)
     except JobFileError as error:

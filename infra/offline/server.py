@@ -15,15 +15,19 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from .account import INFO_FILE, SERVER_LOCK, AccountError, AccountInfo, environment
-from .clients import Clients
 from .events import EventBus, job_detail
 from .faults import Fault, Faults
+from .keeping import ExecutionKeeper
 from .logs import CloudWatchLogs
-from .sagemaker import Engine, S3Objects, Settings
+from .sagemaker import Engine, S3Objects
 from .sagemaker.jobs import ProcessingJob, TrainingJob
 from .seams import cloudformation, parameters, s3
 from .seams import sagemaker as sagemaker_seam
 from .serving import Admin, TakingTurns, serve
+from .settings import Settings
+from .states import moto_plugin
+from .states.aws import BotoServices
+from .states.executions import Executions
 from .storage import ObjectFiles
 
 __all__ = ["ACCOUNT_ID", "Server", "run"]
@@ -58,7 +62,9 @@ class Server:
         self.info = AccountInfo(
             pid=os.getpid(), port=port, endpoint_url=f"http://localhost:{port}", region=region, started=time.time()
         )
-        self._clients = Clients(self.info)
+        self._services = BotoServices(endpoint_url=self.info.endpoint_url, region=region, poll_s=settings.sync_poll_s)
+        self._executions = Executions(self._services)
+        self._keeper = ExecutionKeeper(self._executions, folder / "executions.json")
         self._faults = Faults(faults)
         self._files = ObjectFiles(folder / "s3")
         self._bus = EventBus(account=ACCOUNT_ID, region=region, start_execution=self._start_execution)
@@ -66,7 +72,7 @@ class Server:
             folder,
             region=region,
             account=ACCOUNT_ID,
-            objects=S3Objects(lambda: self._clients("s3")),
+            objects=S3Objects(lambda: self._services.client("s3")),
             logs=CloudWatchLogs(account=ACCOUNT_ID, region=region),
             aws=environment(self.info),
             faults=self._faults,
@@ -78,15 +84,20 @@ class Server:
     def start(self) -> None:
         """Serve, in threads of its own, and say so in account.json."""
         threading.Thread(target=self._http.serve_forever, name="http", daemon=True).start()
+        self._executions.on_status_change(self._execution_changed)
+        self._keeper.start()
         temporary = self._folder / f"{INFO_FILE}.tmp"
         temporary.write_text(json.dumps(asdict(self.info)))
         os.replace(temporary, self._folder / INFO_FILE)
         log.info("ready at %s", self.info.endpoint_url)
 
     def close(self) -> None:
-        """End every job, then the service. The state is in the folder."""
+        """End executions, then jobs (or executions would start new ones), then the service. The folder has the rest."""
         (self._folder / INFO_FILE).unlink(missing_ok=True)
+        self._executions.close()
+        self._keeper.close()
         self._engine.close()
+        self._services.close()
         self._http.shutdown()
         self._http.server_close()
         self._files.close()
@@ -101,6 +112,7 @@ class Server:
         parameters.restore(known, account=ACCOUNT_ID, region=region)
         parameters.install(known)
         sagemaker_seam.install(self._engine)
+        moto_plugin.install(self._executions)
 
     def _routes(self) -> dict[str, Any]:
         return {"faults": self._set_faults, "status": self._status, "down": self._down}
@@ -124,7 +136,12 @@ class Server:
         return {"stopping": True}
 
     def _start_execution(self, arn: str, execution_input: str) -> None:
-        self._clients("stepfunctions").start_execution(stateMachineArn=arn, input=execution_input)
+        self._services.client("stepfunctions").start_execution(stateMachineArn=arn, input=execution_input)
+
+    def _execution_changed(self, detail: dict[str, Any]) -> None:
+        self._bus.publish(
+            "aws.states", "Step Functions Execution Status Change", resources=[detail["executionArn"]], detail=detail
+        )
 
     def _job_changed(self, job: TrainingJob | ProcessingJob) -> None:
         if isinstance(job, TrainingJob):

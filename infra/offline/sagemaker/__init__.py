@@ -4,6 +4,5 @@ from .engine import Engine
 from .errors import SageMakerError
 from .objects import ObjectStore, S3Objects, S3Uri
 from .platform import LogSink
-from .settings import Settings
 
-__all__ = ["Engine", "LogSink", "ObjectStore", "S3Objects", "S3Uri", "SageMakerError", "Settings"]
+__all__ = ["Engine", "LogSink", "ObjectStore", "S3Objects", "S3Uri", "SageMakerError"]

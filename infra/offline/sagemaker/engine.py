@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..faults import AT_CREATE, Faults
+from ..settings import Settings
 from .errors import limit_exceeded, not_found, resource_in_use, throttled, validation
 from .jobs import ENDED, ProcessingJob, TrainingJob
 from .listing import list_jobs
@@ -21,7 +22,6 @@ from .objects import ObjectStore
 from .platform import LogSink, Platform
 from .processing import ProcessingThread
 from .rules import accept_processing_job, accept_training_job
-from .settings import Settings
 from .shapes import check_request
 from .training import CUT_OFF, TrainingThread
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Protocol
 
 from ..faults import Faults
+from ..settings import Settings
 from .cluster import Cluster
 from .jobs import ProcessingJob, TrainingJob
 from .objects import ObjectStore
-from .settings import Settings
 
 __all__ = ["JobThread", "LogSink", "Platform"]
 
