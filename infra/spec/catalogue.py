@@ -45,6 +45,8 @@ class InstanceType:
     """SageMaker's distributed data parallel library runs on it."""
     smp: bool = False
     """SageMaker's model parallel library v2 runs on it."""
+    processing: bool = True
+    """Offered to processing jobs as well."""
 
     @property
     def family(self) -> str:

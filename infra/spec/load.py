@@ -78,35 +78,32 @@ def _accept(job: Job | None, problems: list[Problem]) -> Job:
 
 
 def _check(document: Document) -> tuple[Job | None, list[Problem]]:
-    sections, problems = _sections(document)
+    if not isinstance(document.data, dict):
+        found = "is empty" if document.data is None else f"holds {shown(document.data)}"
+        return None, [document.problem((), f"{found}: a job file has the keys name, task, data ...", rule="no-keys")]
+    job, problems = None, []
+    try:
+        job = Job.model_validate_json(json.dumps(document.data), strict=True)
+        sections = {name: getattr(job, name) for name in Job.model_fields}
+        job._document = document
+    except ValidationError as error:
+        problems = problems_of(error, document)
+        sections = _sound_sections(document.data, broken={details["loc"][0] for details in error.errors()})
     problems += [
         document.problem(finding.path, finding.message, rule=rule.id, severity=finding.severity)
         for rule, finding in find(sections)
     ]
     problems.sort(key=lambda problem: (problem.file, problem.line, problem.key))
-    if any(problem.severity == "error" for problem in problems):
-        return None, problems
-    job = Job.model_construct(set(document.data), **sections)
-    job._document = document
-    return job, problems
+    return (None if any(problem.severity == "error" for problem in problems) else job), problems
 
 
-def _sections(document: Document) -> tuple[dict[str, Any], list[Problem]]:
-    """Each top-level section by itself, so that a mistake in one does not hide those in the others."""
-    if not isinstance(document.data, dict):
-        found = "is empty" if document.data is None else f"holds {shown(document.data)}"
-        return {}, [document.problem((), f"{found}: a job file has the keys name, task, data ...", rule="no-keys")]
+def _sound_sections(data: dict[str, Any], *, broken: set[int | str]) -> dict[str, Any]:
+    """The sections without a mistake, so that the rules over them can be tried all the same."""
     sections: dict[str, Any] = {}
-    try:
-        whole = Job.model_validate_json(json.dumps(document.data), strict=True)
-    except ValidationError as error:
-        problems = problems_of(error, document)
-        broken = {details["loc"][0] for details in error.errors()}
-        for name, field in Job.model_fields.items():
-            if name in document.data and name not in broken:
-                adapter = TypeAdapter(field.rebuild_annotation())
-                sections[name] = adapter.validate_json(json.dumps(document.data[name]), strict=True)
-            elif name not in document.data and not field.is_required():
-                sections[name] = field.get_default()
-        return sections, problems
-    return {name: getattr(whole, name) for name in Job.model_fields}, []
+    for name, field in Job.model_fields.items():
+        if name in data and name not in broken:
+            adapter = TypeAdapter(field.rebuild_annotation())
+            sections[name] = adapter.validate_json(json.dumps(data[name]), strict=True)
+        elif name not in data and not field.is_required():
+            sections[name] = field.get_default()
+    return sections

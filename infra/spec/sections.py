@@ -116,7 +116,7 @@ class Prepare(Section):
     instance: InstanceName = "ml.m5.xlarge"
     volume_size: Annotated[Size, Within("1GiB", "16TiB")] = 30 * _GIB
     """Disk of the processing instance, for example 30GiB."""
-    max_runtime: Annotated[Duration, Within("1m", "5d")] = 3_600.0
+    max_runtime: Annotated[Duration, Within("1s", "5d")] = 3_600.0
     """The processing job is stopped after this; AWS allows at most 5 days."""
 
     @property
@@ -177,11 +177,11 @@ class Compute(Section):
 class Limits(Section):
     """What the run may use up. Durations have units; the model holds seconds."""
 
-    deadline: Annotated[Duration, Within("1m", "365d")] | None = None
+    deadline: Annotated[Duration, Within("1s", "365d")] | None = None
     """The run is to be done this long after its execution starts."""
     deadline_at: AwareDatetime | None = None
     """The same as a point in time, with its offset from UTC."""
-    max_runtime: Annotated[Duration, Within("1m", "365d")] = 86_400.0
+    max_runtime: Annotated[Duration, Within("1s", "365d")] = 86_400.0
     """Longest time one training job may run, start-up included."""
     max_cost_usd: Annotated[float, Field(gt=0, le=1e7)] | None = None
     """The run is stopped when its jobs have cost this much."""
@@ -193,8 +193,8 @@ def _interval(value: object) -> float | str:
     if value == "auto":
         return "auto"
     seconds = parse_duration(value)
-    if not 1 <= seconds <= _DAY_S:
-        raise PydanticCustomError("within", "must be between 1s and 1d, or auto")
+    if not 0.1 <= seconds <= _DAY_S:
+        raise PydanticCustomError("within", "must be between 0.1s and 1d, or auto")
     return seconds
 
 

@@ -21,6 +21,12 @@ def test_all_sizes_that_the_service_model_knows() -> None:
     assert {name for name in offered if name.split(".")[1] in FAMILIES} == set(catalogue.instances)
 
 
+def test_which_types_processing_jobs_are_offered() -> None:
+    model = Loader().load_service_model("sagemaker", "service-2")
+    offered = model["shapes"]["ProcessingInstanceType"]["enum"]
+    assert {i.name for i in INSTANCES if i.processing} == set(catalogue.instances) & set(offered)
+
+
 @pytest.mark.parametrize("instance", INSTANCES, ids=lambda instance: instance.name)
 def test_figures_are_plausible(instance: InstanceType) -> None:
     assert re.fullmatch(r"ml\.[a-z0-9]+\.[a-z0-9]+", instance.name)

@@ -39,11 +39,15 @@ def instances_exist(compute: Compute) -> Iterator[Finding]:
 
 @rule("prepare-instance", source="API_ProcessingClusterConfig InstanceType")
 def prepare_instance_exists(data: Data) -> Iterator[Finding]:
-    """The processing job needs a type that exists, too."""
+    """Processing jobs are not offered the largest GPU types."""
+    path = ("data", "prepare", "instance")
     try:
-        catalogue.instance(data.prepare.instance)
+        if not catalogue.instance(data.prepare.instance).processing:
+            yield error(
+                *path, message=f"{data.prepare.instance!r} is not offered to processing jobs; use ml.m5 or ml.c5"
+            )
     except UnknownInstanceError as unknown:
-        yield error("data", "prepare", "instance", message=str(unknown))
+        yield error(*path, message=str(unknown))
 
 
 @rule("pool-once", source="slipstream")

@@ -54,7 +54,7 @@ def budget_pays_a_start(limits: Limits, compute: Compute) -> Iterator[Finding]:
         return
     start_usd = min(prices) * compute.instance_count * _START_UP_S / 3600
     if limits.max_cost_usd < start_usd:
-        yield error(
+        yield warning(
             "limits",
             "max_cost_usd",
             message=f"{limits.max_cost_usd:g} does not pay one start of the cheapest pool (about {start_usd:.2f} USD)",

@@ -49,8 +49,13 @@ def gate_metric_is_reported(quality_gate: QualityGate | None, task: str, data: D
     if quality_gate is None:
         return
     path = ("quality_gate", "metric")
-    yield from check_metric(path, quality_gate.metric, task)
     channel = quality_gate.metric.partition(":")[0]
+    if channel == "train":
+        yield error(
+            *path, message=f"{quality_gate.metric!r} says how well the answers were learned by heart; use validation"
+        )
+        return
+    yield from check_metric(path, quality_gate.metric, task)
     if channel == "test" and "test" not in data.channels:
         yield error(*path, message=f"{quality_gate.metric!r} needs a channel that is not there: data.channels.test")
 
