@@ -36,4 +36,4 @@ def reaper_definition(*, artifacts: str) -> dict[str, Any]:
     Args:
         artifacts: name of the bucket that holds the runs' locks.
     """
-    return fill_in("reaper", {"settings": {"artifacts": artifacts}})
+    return fill_in("reaper", {"artifacts": artifacts})
