@@ -32,6 +32,8 @@ INFO_FILE = "account.json"
 SERVER_LOCK = "server.lock"
 _LOG = "account.log"
 _START_LOCK = "start.lock"
+_SETTLE_S = 30.0
+_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 
 
 class AccountError(Exception):
@@ -52,7 +54,7 @@ class AccountInfo:
 
 def environment(info: AccountInfo) -> dict[str, str]:
     """Variables that point any AWS client at the account, and at nothing else."""
-    return {
+    variables = {
         # localhost, not 127.0.0.1: the CDK CLI puts a bucket's name before an address
         "AWS_ENDPOINT_URL": info.endpoint_url,
         "AWS_ACCESS_KEY_ID": "offline",
@@ -64,6 +66,11 @@ def environment(info: AccountInfo) -> dict[str, str]:
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
     }
+    if any(os.environ.get(name) or os.environ.get(name.lower()) for name in _PROXIES):
+        already = os.environ.get("NO_PROXY") or os.environ.get("no_proxy")
+        direct = ",".join(filter(None, [already, "localhost,127.0.0.1"]))
+        variables |= {"NO_PROXY": direct, "no_proxy": direct}
+    return variables
 
 
 class Account:
@@ -97,8 +104,7 @@ class Account:
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         with _locked(self.folder / _START_LOCK):
-            running = self.status()
-            if running is not None:
+            if running := self._settled():
                 return running
             (self.folder / INFO_FILE).unlink(missing_ok=True)  # of one that died
             self._process = self._spawn(faults or (), port, region, settings or Settings())
@@ -167,9 +173,7 @@ class Account:
         except OSError as error:
             raise AccountError(f"the offline account (process {info.pid}) does not answer: {error}") from error
 
-    def _spawn(
-        self, faults: Sequence[Fault], port: int, region: str, settings: Settings
-    ) -> subprocess.Popen[bytes]:
+    def _spawn(self, faults: Sequence[Fault], port: int, region: str, settings: Settings) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "infra.offline", "--folder", str(self.folder.resolve()), "--region", region]
         command += ["--port", str(port), "--settings", json.dumps(asdict(settings))]
         command += ["--faults", json.dumps([fault.to_mapping() for fault in faults])]
@@ -178,11 +182,17 @@ class Account:
             return subprocess.Popen(
                 command,
                 cwd=root,
+                env=_clean_environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # a Ctrl-C in the terminal is for the command, not for the account
             )
+
+    def _settled(self) -> AccountInfo | None:
+        """As `status`, after waiting for an account that is on its way up or down."""
+        _wait(lambda: self.status() is not None or not _is_locked(self.folder / SERVER_LOCK), _SETTLE_S)
+        return self.status()
 
     def _await(self, process: subprocess.Popen[bytes], timeout_s: float) -> AccountInfo:
         _wait(lambda: self.status() is not None or process.poll() is not None, timeout_s)
@@ -193,6 +203,12 @@ class Account:
         process.wait()
         log = (self.folder / _LOG).read_text(errors="replace").strip()
         raise AccountError(f"the offline account did not come up; {self.folder / _LOG} ends with:\n{log[-2000:]}")
+
+
+def _clean_environment() -> dict[str, str]:
+    """The account must not meet a profile of the user's, or a proxy on the way to itself."""
+    ours = {"AWS_CONFIG_FILE": os.devnull, "AWS_SHARED_CREDENTIALS_FILE": os.devnull, "NO_PROXY": "*", "no_proxy": "*"}
+    return {name: value for name, value in os.environ.items() if not name.startswith("AWS_")} | ours
 
 
 @contextmanager

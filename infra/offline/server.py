@@ -10,20 +10,24 @@ import signal
 import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TextIO
+
+from werkzeug.serving import BaseWSGIServer
 
 from .account import INFO_FILE, SERVER_LOCK, AccountError, AccountInfo, environment
 from .events import EventBus, job_detail
 from .faults import Fault, Faults
 from .keeping import ExecutionKeeper
-from .logs import CloudWatchLogs
+from .logs import CloudWatchLogs, restore_logs
 from .sagemaker import Engine, S3Objects
 from .sagemaker.jobs import ProcessingJob, TrainingJob
-from .seams import cloudformation, parameters, s3
+from .seams import cloudformation, kms, parameters, s3
 from .seams import sagemaker as sagemaker_seam
-from .serving import Admin, TakingTurns, serve
+from .serving import Admin, TakingTurns, port_of, serve
 from .settings import Settings
 from .states import moto_plugin
 from .states.aws import BotoServices
@@ -54,11 +58,8 @@ class Server:
     ) -> None:
         self._folder = folder
         self._lock = _take(folder)
-        try:
-            self._http = serve(Admin(self._routes(), TakingTurns()), port)
-        except (OSError, SystemExit) as error:
-            raise AccountError(f"port {port} on 127.0.0.1 is taken; leave the port out to get any free one") from error
-        port = self._http.server_port
+        self._http = self._listen(port)
+        port = port_of(self._http)
         self.info = AccountInfo(
             pid=os.getpid(), port=port, endpoint_url=f"http://localhost:{port}", region=region, started=time.time()
         )
@@ -68,12 +69,14 @@ class Server:
         self._faults = Faults(faults)
         self._files = ObjectFiles(folder / "s3")
         self._bus = EventBus(account=ACCOUNT_ID, region=region, start_execution=self._start_execution)
+        self._publisher = ThreadPoolExecutor(1, thread_name_prefix="job events")
+        logs = CloudWatchLogs(lambda: self._services.client("logs"), folder / "logs")
         self._engine = Engine(
             folder,
             region=region,
             account=ACCOUNT_ID,
             objects=S3Objects(lambda: self._services.client("s3")),
-            logs=CloudWatchLogs(account=ACCOUNT_ID, region=region),
+            logs=logs,
             aws=environment(self.info),
             faults=self._faults,
             settings=settings,
@@ -97,20 +100,37 @@ class Server:
         self._executions.close()
         self._keeper.close()
         self._engine.close()
+        self._publisher.shutdown()
         self._services.close()
         self._http.shutdown()
         self._http.server_close()
         self._files.close()
         self._lock.close()
 
+    def _listen(self, port: int) -> BaseWSGIServer:
+        """On the port asked for, else the last life's, so that variables once exported stay good, else any."""
+        application = Admin(self._routes(), TakingTurns())
+        remembered = self._folder / "port"
+        candidates = [port]
+        if port == 0 and remembered.exists():
+            candidates.insert(0, int(remembered.read_text()))
+        for candidate in candidates:
+            with suppress(OSError):
+                server = serve(application, candidate)
+                remembered.write_text(str(port_of(server)))
+                return server
+        raise AccountError(f"port {port} on 127.0.0.1 is taken; leave it out to get any free one")
+
     def _install_seams(self, region: str) -> None:
         stacks, known = self._folder / "stacks.json", self._folder / "parameters.json"
         s3.install(self._files)
+        kms.install()
         cloudformation.restore(stacks, account=ACCOUNT_ID, region=region)
         cloudformation.install(stacks)
         s3.restore(self._files, account=ACCOUNT_ID, region=region)
         parameters.restore(known, account=ACCOUNT_ID, region=region)
         parameters.install(known)
+        restore_logs(self._folder / "logs", account=ACCOUNT_ID, region=region)
         sagemaker_seam.install(self._engine)
         moto_plugin.install(self._executions)
 
@@ -145,8 +165,12 @@ class Server:
 
     def _job_changed(self, job: TrainingJob | ProcessingJob) -> None:
         if isinstance(job, TrainingJob):
-            self._bus.publish(
-                "aws.sagemaker", "SageMaker Training Job State Change", resources=[job.arn], detail=job_detail(job)
+            self._publisher.submit(
+                self._bus.publish,
+                "aws.sagemaker",
+                "SageMaker Training Job State Change",
+                resources=[job.arn],
+                detail=job_detail(job),
             )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import socket
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
@@ -13,9 +14,10 @@ from typing import Any
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
 from werkzeug.serving import BaseWSGIServer, make_server
 
-__all__ = ["ADMIN", "Admin", "TakingTurns", "serve"]
+__all__ = ["ADMIN", "Admin", "TakingTurns", "port_of", "serve"]
 
 ADMIN = "/_slipstream/"
+LOOPBACK = "127.0.0.1"
 
 Environ = dict[str, Any]
 StartResponse = Callable[..., Any]
@@ -74,7 +76,17 @@ class Admin:
 
 def serve(application: Any, port: int) -> BaseWSGIServer:
     """A server on 127.0.0.1, listening already. Port 0 takes any free one. Raises `OSError` when it is taken."""
-    return make_server("127.0.0.1", port, application, threaded=True, request_handler=_QuietHandler)
+    with socket.socket() as listener:  # bound here: werkzeug would end the process over a port that is taken
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((LOOPBACK, port))
+        listener.listen(128)
+        return make_server(LOOPBACK, 0, application, threaded=True, request_handler=_QuietHandler, fd=listener.fileno())
+
+
+def port_of(server: BaseWSGIServer) -> int:
+    """The port that a server listens on."""
+    port: int = server.socket.getsockname()[1]
+    return port
 
 
 class _QuietHandler(MotoRequestHandler):

@@ -35,7 +35,7 @@ def channel_objects(
     if source.get("S3DataDistributionType") == "ShardedByS3Key":
         if len(keys) < num_hosts:
             raise ValueError(
-                f"Data download failed:Number of objects ({len(keys)}) under S3 URL \"{prefix}\" is less than the "
+                f'Data download failed:Number of objects ({len(keys)}) under S3 URL "{prefix}" is less than the '
                 f"number of instances ({num_hosts})"
             )
         keys = keys[host::num_hosts]

@@ -18,6 +18,9 @@ __all__ = ["Container", "host_names", "processing_container", "training_containe
 
 OPT_ML = "/opt/ml"
 
+_MAX_TMPDIR = 74
+"""Longer, and the path of a socket that multiprocessing makes below it passes the kernel's 107 bytes."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Container:
@@ -128,7 +131,6 @@ def _environment(request: Mapping[str, Any], root: Path, aws: Mapping[str, str])
     base = {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
         "HOME": str(root),
-        "TMPDIR": str(root / "tmp"),
         "LANG": "C.UTF-8",
         "PYTHONUNBUFFERED": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
@@ -137,7 +139,10 @@ def _environment(request: Mapping[str, Any], root: Path, aws: Mapping[str, str])
         "SAGEMAKER_BASE_DIR": str(root),
     }
     base |= {key: os.environ[key] for key in ("LD_LIBRARY_PATH", "TZ") if key in os.environ}
-    (root / "tmp").mkdir()
+    temporary = root / "tmp"
+    temporary.mkdir()
+    if len(str(temporary)) <= _MAX_TMPDIR:
+        base["TMPDIR"] = str(temporary)
     given = {key: _moved(value, root) for key, value in request.get("Environment", {}).items()}
     return base | dict(aws) | given
 

@@ -229,6 +229,6 @@ class Engine:
                 if not processing.ended:
                     processing.enter("Failed", time.time(), failure_reason=CUT_OFF)
                     self._changed(processing)
-            for leftover in (*path.parent.glob("placement-*"), *path.parent.glob("algo-*/")):
-                if leftover.is_dir():
+            for leftover in path.parent.iterdir():
+                if leftover.is_dir():  # disks of hosts that died with the account
                     shutil.rmtree(leftover, ignore_errors=True)

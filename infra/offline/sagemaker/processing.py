@@ -100,9 +100,7 @@ class ProcessingThread(JobThread):
 
     def _lay_out(self, host: int) -> Container:
         root = self._fresh_folder(f"algo-{host + 1}") / "ml"
-        return processing_container(
-            self.job.request, arn=self.job.arn, root=root, host=host, aws=self.platform.aws
-        )
+        return processing_container(self.job.request, arn=self.job.arn, root=root, host=host, aws=self.platform.aws)
 
     def _download(self, container: Container) -> None:
         """Raises `ValueError` in SageMaker's words for an input without objects."""

@@ -27,8 +27,7 @@ __all__ = ["CUT_OFF", "Ending", "TrainingThread", "failure_reason"]
 log = logging.getLogger(__name__)
 
 CAPACITY = (
-    "CapacityError: Unable to provision requested ML compute capacity. "
-    "Please retry using a different ML instance type."
+    "CapacityError: Unable to provision requested ML compute capacity. Please retry using a different ML instance type."
 )
 INTERNAL = "InternalServerError: We encountered an internal error. Please try again."
 CUT_OFF = f"{INTERNAL} (The offline account was stopped while the job ran.)"
@@ -124,6 +123,8 @@ class TrainingThread(JobThread):
             if status is not None:
                 return Ending("exited", status)
             if early := self._early():
+                if early.cause != "closing":
+                    self.request_stop()  # a job that ran out of time is Stopping during its grace, too
                 self._end_hosts(cluster)
                 return early
             step = hold.reached()
@@ -192,7 +193,7 @@ class TrainingThread(JobThread):
             training_container(
                 self.job.request,
                 arn=self.job.arn,
-                root=self._fresh_folder(f"placement-{self._placement}/algo-{host + 1}") / "ml",
+                root=self._fresh_folder(f"p{self._placement}/algo-{host + 1}") / "ml",
                 host=host,
                 aws=self.platform.aws,
             )
@@ -200,7 +201,7 @@ class TrainingThread(JobThread):
         ]
 
     def _clear(self) -> None:
-        shutil.rmtree(self.folder / f"placement-{self._placement}", ignore_errors=True)
+        shutil.rmtree(self.folder / f"p{self._placement}", ignore_errors=True)
 
     def _download(self) -> None:
         """Raises `ValueError` with AWS's words for a channel without objects."""
