@@ -48,7 +48,7 @@ class Document:
 
     def locate(self, path: KeyPath) -> Position:
         """The value's own place, or that of the nearest parent that is written down."""
-        while path not in self.positions:
+        while path and path not in self.positions:
             path = path[:-1]
         return self.positions[path]
 
@@ -157,7 +157,9 @@ class _Builder:
                 self._refuse(node, path[:1], "aliases make this larger than any job file", "yaml-size")
             return None
         if node.tag not in _PLAIN:
-            return self._refuse(node, path, f"tag {node.tag} is not allowed: a job file is plain data", "yaml-tag")
+            return self._refuse(
+                node, path, f"tag {str(node.tag)!a} is not allowed: a job file is plain data", "yaml-tag"
+            )
         if isinstance(node, MappingNode):
             return self._mapping(node, path)
         if isinstance(node, SequenceNode):
@@ -183,7 +185,7 @@ class _Builder:
         if node.tag == f"{_TAG}merge":
             self._refuse(node, path, "merge key << is YAML 1.1; write the keys out", "yaml-merge-key")
         elif not isinstance(node, ScalarNode) or node.tag != f"{_TAG}str":
-            shown = node.value if isinstance(node, ScalarNode) else "a list or mapping"
+            shown = ascii(node.value) if isinstance(node, ScalarNode) else "a list or mapping"
             self._refuse(node, path, f"a key has to be a name, not {shown}; put it in quotes", "yaml-key")
         elif self._text_is_clean(node, path):
             return str(node.value)

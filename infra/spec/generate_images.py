@@ -28,7 +28,7 @@ def _generate() -> dict[str, Any]:
     # Not a plain import: the type checker runs without the extra.
     image_uris = import_module("sagemaker.core.image_uris")
     config = image_uris.config_for_framework(_FRAMEWORK)["training"]
-    registries: dict[str, tuple[str, str]] = {}
+    accounts: dict[str, str] = {}
     versions: dict[str, dict[str, Any]] = {}
     for short, full in config["version_aliases"].items():
         if tuple(map(int, short.split("."))) < _OLDEST:
@@ -41,30 +41,28 @@ def _generate() -> dict[str, Any]:
                 uri = image_uris.retrieve(
                     _FRAMEWORK, region, full, python, instance_type=instance, image_scope="training"
                 )
-                account, domain, repository, tag = _parts(uri, region)
+                account, repository, tag = _parts(uri, region)
                 # That these agree everywhere is what lets one CfnMapping be keyed by region alone.
-                _agree(registries, region, (account, domain))
+                _agree(accounts, region, account)
                 _agree(versions[short], "repository", repository)
                 _agree(versions[short], device, tag)
     for entry in versions.values():
-        entry["absent"] = sorted(registries.keys() - set(entry.pop("regions")))
+        entry["absent"] = sorted(accounts.keys() - set(entry.pop("regions")))
     return {
         "about": {
             "source": f"sagemaker.core.image_uris.retrieve of sagemaker-core {installed_version('sagemaker-core')}",
             "command": "make images",
         },
-        "accounts": {region: account for region, (account, _) in sorted(registries.items())},
-        "domains": {region: domain for region, (_, domain) in sorted(registries.items()) if domain != "amazonaws.com"},
+        "accounts": dict(sorted(accounts.items())),
         "frameworks": {_FRAMEWORK: versions},
     }
 
 
-def _parts(uri: str, region: str) -> tuple[str, str, str, str]:
-    """Account, domain, repository and tag of an image URI."""
+def _parts(uri: str, region: str) -> tuple[str, str, str]:
+    """Account, repository and tag of `<account>.dkr.ecr.<region>.<domain>/<repository>:<tag>`."""
     registry, _, image = uri.partition("/")
-    account, _, domain = registry.partition(f".dkr.ecr.{region}.")
     repository, _, tag = image.partition(":")
-    return account, domain, repository, tag
+    return registry.partition(f".dkr.ecr.{region}.")[0], repository, tag
 
 
 def _agree(table: dict[str, Any], key: str, value: object) -> None:

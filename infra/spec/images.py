@@ -16,7 +16,7 @@ from typing import Any
 from .catalogue import catalogue
 from .sections import Framework
 
-__all__ = ["TABLE", "ImageTable", "image_mapping", "image_name", "image_table", "image_uri"]
+__all__ = ["TABLE", "ImageTable", "image_mapping", "image_name", "image_table"]
 
 TABLE = Path(__file__).with_name("images.json")
 
@@ -27,9 +27,7 @@ class ImageTable:
 
     about: Mapping[str, str]
     accounts: Mapping[str, str]
-    """Registry account by region."""
-    domains: Mapping[str, str]
-    """Registry domain of the regions where it is not amazonaws.com."""
+    """Registry account by region. The domain is what CloudFormation calls `AWS::URLSuffix`."""
     frameworks: Mapping[str, Mapping[str, Mapping[str, Any]]]
     """Name -> version -> {repository, cpu, gpu: tags, absent: regions without it}."""
 
@@ -56,10 +54,3 @@ def image_name(framework: Framework, instance: str) -> str:
     """`pytorch-training:2.6.0-gpu-py312`: the image that `instance` takes, without its registry."""
     entry = image_table().frameworks[framework.name][framework.version]
     return f"{entry['repository']}:{entry[catalogue.instance(instance).device]}"
-
-
-def image_uri(framework: Framework, instance: str, region: str) -> str:
-    """The whole URI in one region; raises KeyError where AWS does not offer the image."""
-    account = image_mapping(framework)[region]["Account"]
-    domain = image_table().domains.get(region, "amazonaws.com")
-    return f"{account}.dkr.ecr.{region}.{domain}/{image_name(framework, instance)}"

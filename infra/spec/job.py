@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field, JsonValue, PrivateAttr
 
-from .document import Document
+from .document import Document, Position
 from .fields import Email, JobName, SourceDir, TaskName
 from .problems import KeyPath, Problem
 from .sections import Checkpoint, Compute, Data, Framework, Limits, QualityGate, Section, Tuning
@@ -57,9 +57,5 @@ class Job(Section):
 
     def problem(self, path: KeyPath, message: str, *, rule: str) -> Problem:
         """A problem at a key of this job, placed in the file that it was read from."""
-        document = self._document or Document({}, {})
+        document = self._document or Document({}, {(): Position(f"job {self.name}", 1)})
         return document.problem(path, message, rule=rule)
-
-    def dump(self) -> dict[str, Any]:
-        """JSON-like data with defaults filled in, for digests and for showing."""
-        return self.model_dump(mode="json")

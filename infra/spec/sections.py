@@ -168,11 +168,6 @@ class Compute(Section):
     volume_size: Annotated[Size, Within("1GiB", "16TiB")] = 30 * _GIB
     """Disk of each instance, for example 30GiB. Types with NVMe use that instead."""
 
-    @property
-    def volume_size_gb(self) -> int:
-        """`ResourceConfig.VolumeSizeInGB`, rounded up."""
-        return -(-self.volume_size // _GIB)
-
 
 class Limits(Section):
     """What the run may use up. Durations have units; the model holds seconds."""

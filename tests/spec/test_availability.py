@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
-from infra.spec import load_job
+from infra.spec import Job, load_job
 
 from .jobs import FULL, LEAST, changed, write
 
@@ -32,3 +33,10 @@ def test_what_is_available_is_not_refused(tmp_path: Path) -> None:
 def test_ones_own_task_and_prepared_data_come_later(tmp_path: Path) -> None:
     job = load_job(write(tmp_path, changed({"task": "my.task:Task", "data.raw": "s3://bucket/prefix/"})))
     assert [problem.key for problem in job.unavailable()] == ["task", "data.raw"]
+
+
+def test_a_job_that_came_from_no_file_names_itself() -> None:
+    job = Job.model_validate_json(json.dumps(changed({"task": "my.task:Task"})))
+    assert [str(problem) for problem in job.unavailable()] == [
+        "job least:1: task: a task of one's own is not available yet; leave it out"
+    ]

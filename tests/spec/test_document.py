@@ -80,6 +80,8 @@ def test_a_missing_key_stands_where_its_parent_does() -> None:
         ("x:\n  b: 1\n  c: 1\n  b: 2", "yaml-duplicate-key", 4),
         ("a: !!python/object/apply:os.system [id]", "yaml-tag", 1),
         ("a: !include secrets.yaml", "yaml-tag", 1),
+        ("a: !x%1B%5B31m y", "yaml-tag", 1),
+        ('!!int "\\e[31m": y', "yaml-key", 1),
         ("a: !!binary aGk=", "yaml-tag", 1),
         ("a: !!set {x, y}", "yaml-tag", 1),
         ("base: &b {x: 1}\na:\n  <<: *b", "yaml-merge-key", 3),
@@ -161,3 +163,4 @@ def test_any_text_is_read_or_refused_with_a_line(text: str) -> None:
     lines = sum(text.count(end) for end in "\n\r\x85\u2028\u2029")
     for problem in complaints(text):
         assert 1 <= problem.line <= lines + 2
+        assert str(problem).isprintable()

@@ -81,4 +81,4 @@ def test_damage_is_told_and_never_crashes(data: dict[str, Any]) -> None:
     if job is not None:
         job.unavailable()
         assert all(isinstance(value, str) for value in job.flat_hyperparameters().values())
-        json.dumps(job.dump())
+        json.dumps(job.model_dump(mode="json"))
