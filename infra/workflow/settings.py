@@ -24,7 +24,7 @@ ALLOWANCES = {
 RETRIES = {
     "short_attempt_s": 120,  # an attempt that ran shorter and made no step is short
     "short_attempts": 10,  # this many of them in a row end the run: something is broken that waiting does not mend
-    "max_attempts": 300,  # of any kind; also keeps the ledger within a payload's 256 KB
+    "max_attempts": 200,  # of any kind in the whole run; more would not fit a payload (256 KB)
     "out_of_memory": 3,  # halvings of the micro-batch
     "prepare": 3,  # processing jobs, when capacity or the service fails them
     "backoff_s": 30,  # doubled with every failure in a row, up to ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import re
 from pathlib import Path
 from typing import Any
 
@@ -49,12 +49,12 @@ BINDINGS = Bindings(
 
 
 def toy_job(folder: Path, **changes: str) -> Job:
-    """The job above; `changes` replace whole lines by their key: `limits="{deadline: 2h}"`."""
-    lines = JOB_FILE.splitlines()
+    """The job above; `changes` replace whole sections: `limits="{deadline: 2h}"`."""
+    text = JOB_FILE
     for key, value in changes.items():
-        lines = [f"{key}: {value}" if line.startswith(f"{key}:") else line for line in lines]
+        text = re.sub(rf"^{key}:.*\n(?: .*\n)*", f"{key}: {value}\n", text, flags=re.MULTILINE)
     path = folder / "toy.yaml"
-    path.write_text("\n".join(lines) + "\n")
+    path.write_text(text)
     return load_job(path)
 
 
@@ -63,4 +63,4 @@ def toy_settings(folder: Path, **changes: str) -> dict[str, Any]:
 
 
 def toy_definition(folder: Path, *, bindings: Bindings = BINDINGS, **changes: str) -> dict[str, Any]:
-    return training_definition(toy_job(folder, **changes), bindings=replace(bindings))
+    return training_definition(toy_job(folder, **changes), bindings=bindings)

@@ -33,7 +33,7 @@ LIMITS = {
     "attempts_without_progress": 3,
     "short_attempt_s": 120,
     "short_attempts": 10,
-    "max_attempts": 300,
+    "max_attempts": 200,
     "out_of_memory": 3,
     "backoff_s": 30,
     "backoff_cap_s": 900,

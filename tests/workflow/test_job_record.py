@@ -202,4 +202,4 @@ def test_a_completed_job_names_its_model_and_its_end() -> None:
 def test_the_reason_holds_the_words_of_the_failure_but_not_all_of_them() -> None:
     seen = record("Failed", "Failed", "AlgorithmError: " + "x" * 1000)
     assert seen["reason"].startswith("AlgorithmError: xxx")
-    assert len(seen["reason"]) == 500
+    assert len(seen["reason"]) == 300
