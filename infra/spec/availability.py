@@ -36,8 +36,6 @@ def _unavailable(job: Job) -> Iterator[tuple[KeyPath, str]]:
         yield ("compute", "distribution"), f"distribution '{compute.distribution}'"
     if job.tuning is not None:
         yield ("tuning",), "tuning"
-    if ":" in job.task:
-        yield ("task",), "a task of one's own"
     for name, channel in job.data.channels.items():
         if channel.mode != "file":
             yield ("data", "channels", name, "mode"), f"mode '{channel.mode}'"

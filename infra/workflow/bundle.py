@@ -27,13 +27,14 @@ _MAIN = '''\
 """Entry point of the bundle. The recipe of `data.prepare` is part of the code that carries it out."""
 
 import os
+import sys
 
 os.environ.setdefault("SLIPSTREAM_PREPARE", {recipe!r})
 
 from training.__main__ import main
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    sys.exit(main(sys.argv[1:]))
 '''
 
 
