@@ -14,8 +14,17 @@ from rich.console import Console
 
 __all__ = ["dollars", "duration", "err", "out", "print_json", "say", "when"]
 
-out = Console(highlight=False, soft_wrap=True)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+PIPE_WIDTH = 160
+"""A pipe has no width of its own, and rich's 80 would cut tables."""
+
+
+def _console(stderr: bool) -> Console:
+    console = Console(stderr=stderr, highlight=False, soft_wrap=True)
+    return console if console.is_terminal else Console(stderr=stderr, highlight=False, soft_wrap=True, width=PIPE_WIDTH)
+
+
+out = _console(stderr=False)
+err = _console(stderr=True)
 
 
 def print_json(document: Any) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,7 +88,7 @@ def describe(target: Target, run: Run) -> dict[str, Any]:
     ledger = read_json(target, f"{run.prefix}ledger.json") or {}
     progress = read_json(target, f"{run.prefix}progress.json") or {}
     status = STATUS.get(execution["status"], execution["status"])
-    error, cause = execution.get("error"), execution.get("cause")
+    error, cause = execution.get("error"), _cause(execution.get("cause"))
     if status == "FAILED" and error == "Stopped":
         status = "STOPPED"
     attempts = ledger.get("attempts", [])
@@ -139,6 +140,14 @@ def read_json(target: Target, key: str) -> dict[str, Any] | None:
         return None
     document: dict[str, Any] = json.loads(body)
     return document
+
+
+def _cause(text: str | None) -> str | None:
+    """The machine fails with its whole summary as the cause; a person wants the sentence in it."""
+    if text and text.startswith("{"):
+        with suppress(ValueError, KeyError):
+            return str(json.loads(text)["cause"])
+    return text
 
 
 def _settled(target: Target, attempt: dict[str, Any]) -> dict[str, Any]:

@@ -139,9 +139,11 @@ def _panel(summary: dict[str, Any], lines: list[str]) -> RenderableType:
 
 def attempts_table(summary: dict[str, Any]) -> Table:
     """One row for each CreateTrainingJob, refused ones too."""
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("attempt", "instance", "market", "verdict", "steps", "seconds", "billed", "interruptions", "cost"):
-        table.add_column(column, justify="left" if column in {"instance", "market", "verdict"} else "right")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for column in ("attempt", "instance", "market", "verdict", "steps", "ran", "billed", "interrupted", "cost"):
+        table.add_column(
+            column, justify="left" if column in {"instance", "market", "verdict"} else "right", no_wrap=True
+        )
     for attempt in summary["attempts"]:
         verdict = str(attempt.get("verdict") or "-")
         steps = f"{attempt['start_step']}-{attempt['end_step']}" if attempt.get("end_step") is not None else "-"
@@ -178,18 +180,18 @@ def summary_lines(summary: dict[str, Any]) -> list[str]:
     lines = []
     if summary.get("error"):
         cause = str(summary.get("cause") or "").strip()
-        lines.append(f"error          {summary['error']}" + (f": {cause[:1500]}" if cause else ""))
-    lines.append(f"steps redone   {summary['steps_redone']}")
+        lines.append(f"error                {summary['error']}" + (f": {cause[:1500]}" if cause else ""))
+    lines.append(f"steps redone         {summary['steps_redone']}")
     if summary.get("saving") is not None:
         lines.append(
-            f"cost           {dollars(summary['cost_usd'])}, on demand {dollars(summary['on_demand_cost_usd'])}"
+            f"cost                 {dollars(summary['cost_usd'])}, on demand {dollars(summary['on_demand_cost_usd'])}"
             f" (saving {summary['saving']:.0%})"
         )
     for name, value in sorted(summary["metrics"].items()):
-        lines.append(f"{name:<14} {value:.4f}")
+        lines.append(f"{name:<20} {value:.4f}")
     if summary.get("weights_digest"):
-        lines.append(f"weights        sha256 {summary['weights_digest'][:16]}")
+        lines.append(f"weights              sha256 {summary['weights_digest'][:16]}")
     if summary.get("model"):
-        lines.append(f"model          {summary['model']}")
-    lines.append(f"ledger         {summary['ledger']}")
+        lines.append(f"model                {summary['model']}")
+    lines.append(f"ledger               {summary['ledger']}")
     return lines
