@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 
 __all__ = ["ObjectStore", "S3Objects", "S3Uri", "below", "download"]
+
+_URI = re.compile(r"(?:s3:/|https://s3[.a-z0-9-]*\.amazonaws\.com)/(?P<bucket>[^/]+)(?:/(?P<key>.*))?", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -19,12 +22,11 @@ class S3Uri:
 
     @classmethod
     def parse(cls, uri: str) -> S3Uri:
-        """Raises `ValueError` for anything but s3://bucket[/key]."""
-        scheme, _, rest = uri.partition("://")
-        bucket, _, key = rest.partition("/")
-        if scheme != "s3" or not bucket:
+        """Raises `ValueError` for anything but s3://bucket[/key], or the https form that some CDK constructs render."""
+        match = _URI.fullmatch(uri)
+        if match is None:
             raise ValueError(f"'{uri}' is not an S3 URI (s3://bucket/key)")
-        return cls(bucket, key)
+        return cls(match["bucket"], match["key"] or "")
 
     def __str__(self) -> str:
         return f"s3://{self.bucket}/{self.key}"
