@@ -103,8 +103,12 @@ class _Evaluator(Jsonata):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__("null")
+        self.steps = 0
 
     def eval(self, expr: Any, input: Any, environment: Any) -> Any:
+        self.steps += 1
+        if self.steps > _MAX_STEPS:
+            raise JException("D3137", -1, "Expression evaluation timed out: Check for an infinite loop")
         kind = expr.type
         if kind == "path":
             result = self._path(expr, input, environment)
@@ -143,6 +147,7 @@ class _Evaluator(Jsonata):  # type: ignore[misc]
         return self.evaluate_path(expr, input, environment)
 
 
+_MAX_STEPS: Final = 5_000_000  # some ten seconds: an expression that loops must not stop every execution for good
 _NONE: Final = Utils.NONE
 _Sequence: Final = Utils.JList
 _LITERALS: Final = frozenset({"string", "number", "value"})
@@ -173,6 +178,7 @@ def _evaluator() -> _Evaluator:
     if evaluator is None:
         evaluator = _THREAD.evaluator = _Evaluator()
     Jsonata.CURRENT.jsonata = evaluator
+    evaluator.steps = 0
     return evaluator
 
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from functools import wraps
 from typing import Any, Final
 
-from moto.core.exceptions import ServiceException
+from moto.core.exceptions import AWSError
 from moto.core.responses import ActionResult
 from moto.stepfunctions.models import StateMachine as MotoStateMachine
 from moto.stepfunctions.models import StepFunctionBackend
@@ -22,15 +22,19 @@ from infra.offline.states.errors import InvalidDefinition
 from infra.offline.states.executions import ExecutionError, Executions, parse_machine
 from infra.offline.states.record import RUNNING, ExecutionRecord
 
-__all__ = ["install", "start_execution"]
+__all__ = ["install"]
 
 _PAYLOADS: Final = frozenset({"input", "output", "parameters", "assignedVariables"})
 _create_state_machine = StepFunctionBackend.create_state_machine
 _update_state_machine = StepFunctionBackend.update_state_machine
 
 
-def install(executions: Executions) -> None:
-    """Serve executions from this registry, and refuse state machines that the interpreter cannot read."""
+def install(executions: Executions, replace: Callable[[type, str, Any], None] = setattr) -> None:
+    """Serve executions from this registry, and refuse state machines that the interpreter cannot read.
+
+    Args:
+        replace: puts a member into a class; a test gives one that can be undone.
+    """
     api = _Api(executions)
     for operation in (
         "start_execution",
@@ -43,21 +47,9 @@ def install(executions: Executions) -> None:
         "start_sync_execution",
         "validate_state_machine_definition",
     ):
-        setattr(StepFunctionResponse, operation, _operation(getattr(api, operation)))
-    StepFunctionBackend.create_state_machine = _create  # type: ignore[method-assign]
-    StepFunctionBackend.update_state_machine = _update  # type: ignore[method-assign]
-
-
-def start_execution(
-    executions: Executions, backend: StepFunctionBackend, machine_arn: str, *, name: str | None, input: str
-) -> ExecutionRecord:
-    """Start a machine that moto keeps.
-
-    Raises:
-        ServiceException: there is no such machine (moto's), or the registry refused.
-    """
-    machine = backend.describe_state_machine(machine_arn)
-    return executions.start(machine.arn, machine.definition, machine.roleArn, name=name, input=input)
+        replace(StepFunctionResponse, operation, _operation(getattr(api, operation)))
+    replace(StepFunctionBackend, "create_state_machine", _create)
+    replace(StepFunctionBackend, "update_state_machine", _update)
 
 
 def _operation(method: Callable[[StepFunctionResponse], dict[str, Any]]) -> Callable[[StepFunctionResponse], Any]:
@@ -66,9 +58,9 @@ def _operation(method: Callable[[StepFunctionResponse], dict[str, Any]]) -> Call
         try:
             return ActionResult(method(request))
         except ExecutionError as error:
-            raise ServiceException(error.code, str(error)) from error
+            raise AWSError(str(error), error.code) from error
         except InvalidDefinition as error:
-            raise ServiceException("InvalidDefinition", str(error)) from error
+            raise AWSError(str(error), "InvalidDefinition") from error
 
     return respond
 
@@ -77,7 +69,7 @@ def _create(self: StepFunctionBackend, name: str, definition: str, *args: Any, *
     _check(definition)
     machine = _create_state_machine(self, name, definition, *args, **options)
     if machine.definition != definition:  # moto hands out the old one
-        raise ServiceException("StateMachineAlreadyExists", f"State Machine Already Exists: '{machine.arn}'")
+        raise AWSError(f"State Machine Already Exists: '{machine.arn}'", "StateMachineAlreadyExists")
     return machine
 
 
@@ -93,7 +85,7 @@ def _check(definition: str) -> None:
     try:
         parse_machine(definition)
     except InvalidDefinition as error:
-        raise ServiceException("InvalidDefinition", str(error)) from error
+        raise AWSError(str(error), "InvalidDefinition") from error
 
 
 class _Api:
@@ -103,10 +95,11 @@ class _Api:
         self._executions = executions
 
     def start_execution(self, request: StepFunctionResponse) -> dict[str, Any]:
-        record = start_execution(
-            self._executions,
-            request.stepfunction_backend,
-            request._get_param("stateMachineArn"),
+        machine = request.stepfunction_backend.describe_state_machine(request._get_param("stateMachineArn"))
+        record = self._executions.start(
+            machine.arn,
+            machine.definition,
+            machine.roleArn,
             name=request._get_param("name"),
             input=request._get_param("input", if_none="{}"),
         )

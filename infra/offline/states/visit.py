@@ -110,10 +110,11 @@ class Visit(Generic[S]):
         data = default if output is None else self.limit(output.evaluate(scope))
         details = {"name": self.state.name, **with_text("output", data.text)}
         if assign:
-            assigned = {name: self.limit(template.evaluate(scope)) for name, template in assign.items()}
-            details["assignedVariables"] = {name: variable.text for name, variable in assigned.items()}
+            assigned = {name: template.evaluate(scope) for name, template in assign.items()}
+            self.limit(assigned)
+            details["assignedVariables"] = {name: dumps(value) for name, value in assigned.items()}
             details["assignedVariablesDetails"] = {"truncated": False}
-            self.track.scope.bindings.update({name: variable.value for name, variable in assigned.items()})
+            self.track.scope.bindings.update(assigned)
         self.record(f"{self.state.type}StateExited", "stateExitedEventDetails", details)
         return data
 

@@ -332,6 +332,12 @@ FAILS: dict[str, tuple[dict[str, Any], Any, str, str]] = {
         "States.DataLimitExceeded",
         "the maximum number of bytes service limit",
     ),
+    "too much in one assign": (
+        {"A": {"Type": "Pass", "Assign": {"a": "{% $pad('', 150000, 'x') %}", "b": "{% $pad('', 150000, 'x') %}"}}},
+        {},
+        "States.DataLimitExceeded",
+        "'A'",
+    ),
     "too large a result, not caught by States.ALL": (
         {"A": task("large", Catch=[{"ErrorEquals": ["States.ALL"], "Next": "B"}]), "B": {"Type": "Pass"}},
         {},
