@@ -78,9 +78,11 @@ def _derive(column: pd.Series[Any], derive: DeriveConfig) -> pd.Series[Any]:
         clock = pd.to_numeric(column)
         return clock // 100 * 60 + clock % 100
     local = pd.to_datetime(column, utc=True).dt.tz_convert(derive.timezone).dt
-    return {"weekday": lambda: local.dayofweek, "day_of_year": lambda: local.dayofyear, "month": lambda: local.month}[
-        derive.to
-    ]()
+    return {
+        "weekday": lambda: local.day_of_week,
+        "day_of_year": lambda: local.day_of_year,
+        "month": lambda: local.month,
+    }[derive.to]()
 
 
 def _label(column: pd.Series[Any], config: PrepareConfig) -> pd.Series[Any]:

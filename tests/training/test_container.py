@@ -1,0 +1,188 @@
+"""The launcher, the rank and the signals, as real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.training.conftest import HYPERPARAMETERS, ROOT, Container, wait_until
+from training.config import metric_regex
+
+TOTAL_STEPS = 60
+
+
+def digest(output: str) -> str:
+    found = re.search(r"^slipstream weights_digest=([0-9a-f]{64})$", output, re.MULTILINE)
+    assert found, output
+    return found[1]
+
+
+def last_line(output: str) -> str:
+    return output.strip().splitlines()[-1]
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory, prepared: Path, code_zip: Path) -> str:
+    """Output of a run from start to end."""
+    made = Container(tmp_path_factory.mktemp("whole") / "ml", [sys.executable, str(code_zip)])
+    made.channels(prepared)
+    made.hyperparameters(HYPERPARAMETERS)
+    code, output = made.run()
+    assert code == 0, output
+    assert last_line(output) == f"slipstream exit=0 step={TOTAL_STEPS} done"
+    assert not (made.base / "output" / "failure").exists()
+    assert {path.name for path in (made.base / "model").iterdir()} == {
+        "model.safetensors",
+        "last.safetensors",
+        "config.json",
+    }
+    return output
+
+
+def test_metrics_are_found_by_their_patterns(uninterrupted: str) -> None:
+    for name in ("validation:auc", "validation:loss", "train:loss", "test:auc"):
+        values = [float(value) for value in re.findall(metric_regex(name), uninterrupted)]
+        assert values, name
+        assert all(0 < value < 2 for value in values)
+
+
+@pytest.mark.parametrize("step", [15, 37])
+def test_sigterm_saves_at_the_step_boundary_and_the_resume_is_bit_exact(
+    container: Container, uninterrupted: str, step: int
+) -> None:
+    process = container.start(**container.hold_at(step))
+    container.wait_for_hold(step)
+    process.send_signal(signal.SIGTERM)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 75, output
+    assert last_line(output).startswith(f"slipstream exit=75 step={step} SIGTERM")
+    assert container.failure.splitlines()[0] == last_line(output)
+
+    code, output = container.run()
+    assert code == 0, output
+    assert f"step={step} resumed, bit-exact" in output
+    assert digest(output) == digest(uninterrupted)
+    assert output.splitlines()[-3:] == uninterrupted.splitlines()[-3:]
+
+
+def test_kill_without_warning_resumes_from_the_last_checkpoint(container: Container, uninterrupted: str) -> None:
+    variables = {**container.hold_at(30), "SLIPSTREAM_CHECKPOINT": '{"interval": 0.001}'}
+    process = container.start(**variables)
+    container.wait_for_hold(30)
+    (rank,) = children(process.pid)
+    os.kill(rank, signal.SIGKILL)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 137, output
+    assert "exit=137 a rank was ended by SIGKILL" in container.failure
+
+    code, output = container.run()
+    assert code == 0, output
+    resumed = re.search(r"step=(\d+) resumed, bit-exact", output)
+    assert resumed
+    assert 0 < int(resumed[1]) <= 30
+    assert digest(output) == digest(uninterrupted)
+
+
+def test_a_rank_does_not_outlive_its_launcher(container: Container) -> None:
+    process = container.start(**container.hold_at(5))
+    container.wait_for_hold(5)
+    (rank,) = children(process.pid)
+    process.kill()
+    process.wait()
+    wait_until(lambda: not Path(f"/proc/{rank}").exists(), "the end of the rank")
+
+
+def test_sigterm_while_importing_leaves_everything_untouched(container: Container) -> None:
+    process = container.start()
+    wait_until(lambda: bool(children(process.pid)), "the rank")
+    process.send_signal(signal.SIGTERM)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 75, output
+    assert "nothing was learned yet" in last_line(output)
+    assert not list((container.base / "checkpoints").glob("step-*"))
+
+
+def test_a_smaller_micro_batch_resumes_order_exact(container: Container) -> None:
+    process = container.start(**container.hold_at(20))
+    container.wait_for_hold(20)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    code, output = container.run(SLIPSTREAM_MICRO_BATCH_DIVISOR="2")
+    assert code == 0, output
+    assert "step=20 resumed, order-exact micro_batch_size: 32 -> 16" in output
+
+
+def test_an_error_of_the_code_is_said_once_and_is_no_interruption(container: Container) -> None:
+    (container.base / "input" / "data" / "train" / "part-00000.parquet").unlink()
+    code, output = container.run()
+    assert code == 1
+    first, *rest = container.failure.splitlines()
+    assert first.startswith("slipstream exit=1 DataError: ")
+    assert "part-00000.parquet is missing" in first
+    assert any("Traceback" in line or "raise DataError" in line for line in rest)
+    assert last_line(output) == first
+    assert len(container.failure) <= 1024
+
+
+def test_a_wrong_hyperparameter_is_named(container: Container) -> None:
+    container.hyperparameters({**HYPERPARAMETERS, "learning_rat": 0.1})
+    code, output = container.run()
+    assert code == 1
+    assert "hyperparameters.learning_rat: unknown key; did you mean 'learning_rate'?" in last_line(output)
+    assert "Traceback" not in output
+
+
+def test_a_changed_training_refuses_the_old_checkpoints(container: Container) -> None:
+    process = container.start(**container.hold_at(10))
+    container.wait_for_hold(10)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    container.hyperparameters({**HYPERPARAMETERS, "learning_rate": 0.02})
+    code, output = container.run()
+    assert code == 1, output
+    assert "hyperparameters.learning_rate: 0.01 -> 0.02" in container.failure
+
+
+def test_a_diverged_run_keeps_its_last_good_checkpoint(container: Container) -> None:
+    container.hyperparameters(
+        {**HYPERPARAMETERS, "optimizer": "sgd", "learning_rate": 1e30, "schedule": "constant", "momentum": 0.0}
+    )
+    code, output = container.run(SLIPSTREAM_CHECKPOINT='{"interval": 0.001}')
+    assert code == 77, output
+    assert re.search(r"slipstream exit=77 step=\d+ .* at step \d+; lower learning_rate", container.failure)
+
+
+def test_out_of_memory_has_its_own_code(container: Container) -> None:
+    hold = container.base / "hold.json"
+    hold.write_text(json.dumps({"oom_at": [12]}))
+    code, output = container.run(SLIPSTREAM_HOLD=str(hold))
+    assert code == 76, output
+    assert "slipstream exit=76" in container.failure
+
+
+def test_script_mode_runs_the_file_from_any_folder(container: Container, tmp_path: Path, uninterrupted: str) -> None:
+    """As the SageMaker training toolkit does: unpacked, hyperparameters as arguments, no launcher, no SLIPSTREAM_*."""
+    shutil.copytree(ROOT / "training", tmp_path / "code", ignore=shutil.ignore_patterns("__pycache__"))
+    container.command = [sys.executable, str(tmp_path / "code" / "train.py")]
+    code, output = container.run("--epochs", "4")
+    assert code == 0, output
+    assert digest(output) == digest(uninterrupted)
+    assert last_line(output) == f"slipstream exit=0 step={TOTAL_STEPS} done"
+
+
+def test_the_launcher_imports_nothing_heavy() -> None:
+    """Its signal handler has to be in place within milliseconds."""
+    code = "import sys, training.launch; print(sorted({'torch', 'numpy', 'boto3', 'pandas'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True).stdout == "[]\n"
