@@ -242,10 +242,12 @@ class TrainingThread(JobThread):
         if ending.cause == "exited" and ending.status == 0:
             self._enter("Uploading", "Uploading generated training model")
             self._upload_artifacts()
+            self._clear()
             self._enter("Completed", "Training job completed", status="Completed")
         elif ending.cause in ("stopped", "max_runtime", "max_wait"):
             self.request_stop()
             self._upload_artifacts()
+            self._clear()
             secondary, message = {
                 "stopped": ("Stopped", "Training job stopped"),
                 "max_runtime": ("MaxRuntimeExceeded", "Training job runtime exceeded MaxRuntimeInSeconds provided"),
@@ -254,6 +256,7 @@ class TrainingThread(JobThread):
             self._enter(secondary, message, status="Stopped")
         else:
             failure = self._failure_file()
+            self._clear()
             with self.platform.lock:
                 self.job.fail(failure_reason(ending, failure), self._now())
                 self.platform.changed(self.job)

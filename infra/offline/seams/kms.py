@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from moto.kms.models import Key, KmsBackend
+from moto.kms.models import Key
 
 __all__ = ["install"]
 
-_create_key = KmsBackend.create_key
+_create = Key.create_from_cloudformation_json
 
 
 def install() -> None:
-    """Mend key creation."""
-    KmsBackend.create_key = _with_api_tags  # type: ignore[method-assign]
+    """Mend keys of stacks."""
+    setattr(Key, _create.__name__, staticmethod(_create_with_api_tags))
 
 
-def _with_api_tags(self: KmsBackend, *args: Any, tags: list[dict[str, str]] | None = None, **options: Any) -> Key:
-    named = [{"TagKey": tag["Key"], "TagValue": tag["Value"]} if "Key" in tag else tag for tag in tags or []]
-    return _create_key(self, *args, tags=named, **options)
+def _create_with_api_tags(name: str, resource: dict[str, Any], *args: Any, **options: Any) -> Key:
+    tags = [{"TagKey": tag["Key"], "TagValue": tag["Value"]} for tag in resource["Properties"].get("Tags", [])]
+    return _create(name, resource | {"Properties": resource["Properties"] | {"Tags": tags}}, *args, **options)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from moto.core.exceptions import ServiceException
 from moto.core.responses import ActionResult
 from moto.core.utils import camelcase_to_underscores
+from moto.sagemaker.exceptions import SagemakerClientError
 from moto.sagemaker.responses import SageMakerResponse
 
 from ..sagemaker import Engine, SageMakerError
@@ -52,6 +52,7 @@ def _handler(answer: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[Sa
         try:
             return ActionResult(answer(dict(self.params)))
         except SageMakerError as error:
-            raise ServiceException(error.code, error.message) from error
+            # of this class: moto finds the service's error model by the module of the exception
+            raise SagemakerClientError(error.code, error.message) from error
 
     return handle
