@@ -30,7 +30,7 @@ def stranger(tmp_path_factory: pytest.TempPathFactory) -> UserProject:
         (["run", "flights", "--faults", "faults.yaml"], "--offline"),
         (["validate", "none.yaml"], "none.yaml"),
         (["logs", "12345678", "--follow", "--json", "--offline"], "--follow"),
-        (["run"], "JOB"),
+        (["run"], "job"),
         (["run", "flights", "--no-such-option"], "--no-such-option"),
     ],
 )
