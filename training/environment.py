@@ -83,8 +83,8 @@ class Environment:
         return str(self._config("resourceconfig").get("current_host", self.hosts[0]))
 
     @property
-    def num_gpus(self) -> int:
-        return int(self.variables.get("SM_NUM_GPUS", "0"))
+    def ranks_per_host(self) -> int:
+        return int(self.variables.get("SLIPSTREAM_RANKS_PER_HOST", "1"))
 
     @property
     def rank(self) -> int:

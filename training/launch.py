@@ -112,8 +112,7 @@ class Rank:
 
 
 def _start(environment: Environment, scratch: Path) -> list[Rank]:
-    ranks_per_host = max(1, environment.num_gpus)
-    hosts = environment.hosts
+    ranks_per_host, hosts = environment.ranks_per_host, environment.hosts
     master_port = MASTER_PORT if len(hosts) > 1 else _free_port()
     threads = environment.variables.get("OMP_NUM_THREADS") or str(threads_per_rank(available_cpus(), ranks_per_host))
     ranks = []

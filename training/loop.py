@@ -110,7 +110,7 @@ class Trainer:
         self.finished, self.stopped_early = state["finished"], state["stopped_early"]
         self.model.load_state_dict(state["model"])
         self._optimizer.load_state_dict(state["optimizer"])
-        self._losses = LossTrace.of(state["losses"])
+        self._losses = LossTrace.of(state["losses"], next(self.model.parameters()).device)
         if self._early:
             best, num_bad = state["early_stopping"]
             self._early = replace(self._early, best=best, num_bad=num_bad)

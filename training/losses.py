@@ -58,8 +58,8 @@ class LossTrace:
         return {"total": self._total, "count": self._count, "recent": recent}
 
     @classmethod
-    def of(cls, state: dict[str, Any]) -> LossTrace:
+    def of(cls, state: dict[str, Any], device: torch.device) -> LossTrace:
         trace = cls()
         trace._total, trace._count = state["total"], state["count"]
-        trace._recent = list(state["recent"].unbind())
+        trace._recent = list(state["recent"].to(device).unbind())
         return trace

@@ -46,7 +46,7 @@ def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict[str, An
 
 
 @functools.cache
-def fastest_form(optimizer: str, device: str) -> dict[str, bool]:
+def fastest_form(optimizer: str, device: str) -> dict[str, Any]:
     """`{"fused": True}`, `{"foreach": True}` or `{}`: found by trying, since it differs by version and device.
 
     fused: one kernel for all parameters (CPU from torch 2.4 on). foreach helps on accelerators alone.
@@ -61,7 +61,7 @@ def _works(kind: type[torch.optim.Optimizer], form: str, device: str) -> bool:
     parameter = nn.Parameter(torch.zeros(1, device=device))
     parameter.grad = torch.zeros_like(parameter)
     try:
-        kind([parameter], lr=0.1, **{form: True}).step()  # type: ignore[call-arg]
+        kind([parameter], lr=0.1, **{form: True}).step()  # type: ignore[arg-type, call-arg]
     except (TypeError, RuntimeError, ValueError):
         return False
     return True

@@ -7,7 +7,6 @@ It also reads before it writes: a higher fence there means that this attempt has
 from __future__ import annotations
 
 import logging
-import math
 import threading
 import time
 from collections.abc import Mapping
@@ -61,7 +60,7 @@ class Progress:
             "epoch": self.epoch,
             "epochs": self.epochs,
             "metric": self.metric,
-            "metrics": {name: value for name, value in self.metrics.items() if math.isfinite(value)},
+            "metrics": self.metrics,
             "fence": self.fence,
             "attempt": self.attempt,
             "updated": round(time.time(), 3),

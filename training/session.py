@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import importlib
 import logging
+import math
 import platform
-from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -90,7 +90,7 @@ def _train(
         kept = f"checkpoint of step {trainer.step} is on disk" if trainer.step else "nothing was learned yet"
         return Outcome(code=INTERRUPTED, step=trainer.step, reason=f"{stop.reason}; {kept}")
     last = {name: tensor.detach().clone() for name, tensor in trainer.model.state_dict().items()}
-    metrics = trainer.evaluate_best()
+    metrics = {name: value for name, value in trainer.evaluate_best().items() if math.isfinite(value)}
     _log.info("final step=%d %s", trainer.step, " ".join(f"{name}={value:.6f}" for name, value in metrics.items()))
     write_model(
         environment.model_dir,
@@ -99,7 +99,7 @@ def _train(
         config={
             "task": environment.task,
             "model": trainer.task.model_config(),
-            "hyperparameters": asdict(trainer.config),
+            "hyperparameters": trainer.config.to_mapping(),
             "metrics": metrics,
             "step": trainer.step,
             "best_epoch": trainer.best.epoch if trainer.best else None,
@@ -134,7 +134,7 @@ def _checkpoints(
 
 def _identity(config: Hyperparameters, environment: Environment, task: Task) -> dict[str, Any]:
     """What the trajectory depends on: a checkpoint with another one is refused."""
-    shaping = asdict(config)
+    shaping = config.to_mapping()
     del shaping["micro_batch_size"]  # changes rounding, not the trajectory: the kit itself lowers it
     code = (_source(name) for name in (*_TRAJECTORY_CODE, type(task).__module__))
     return {

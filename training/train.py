@@ -53,14 +53,15 @@ def main(arguments: Sequence[str] = ()) -> int:
 
 
 def _run(environment: Environment, arguments: Sequence[str], stop: StopRequest) -> Outcome:
-    given = {**environment.hyperparameters, **_pairs(arguments)}
+    # SageMaker's file wins: the training toolkit repeats it as arguments, nested values in Python's notation.
+    given = {**_pairs(arguments), **environment.hyperparameters}
     config = Hyperparameters.from_strings(given)  # before torch: a typing error should not cost seconds
     if environment.world_size > 1:
         raise ValueError(f"world size {environment.world_size}: training over several ranks is not available yet")
     if stop.requested:
         return Outcome(code=INTERRUPTED, step=None, reason=f"{stop.reason} before the start; nothing was learned yet")
     # torch counts the machine's cores, not this container's, unless told before it is imported.
-    os.environ.setdefault("OMP_NUM_THREADS", str(threads_per_rank(available_cpus(), max(1, environment.num_gpus))))
+    os.environ.setdefault("OMP_NUM_THREADS", str(threads_per_rank(available_cpus(), environment.ranks_per_host)))
     from training.session import run  # torch, a second
 
     return run(config, environment, stop)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from typing import Any
@@ -123,6 +124,15 @@ def test_checkpoints_that_would_not_protect_are_refused(given: dict[str, Any]) -
 def test_a_wrong_recipe_is_refused_by_key(change: dict[str, Any], key: str) -> None:
     assert PrepareConfig.check(RECIPE) == []
     assert key in [problem.key for problem in PrepareConfig.check({**RECIPE, **change})]
+
+
+def test_a_config_survives_being_written_down() -> None:
+    recipe = PrepareConfig.from_mapping(RECIPE)
+    written = json.loads(json.dumps(recipe.to_mapping()))
+    assert written["derive"] == {"weekday": {"from": "hour", "to": "weekday", "timezone": "UTC"}}
+    assert PrepareConfig.from_mapping(written) == recipe
+    config = Hyperparameters.from_mapping({"early_stopping": {"metric": "validation:auc", "mode": "max"}})
+    assert Hyperparameters.from_mapping(config.to_mapping()) == config
 
 
 def test_names_of_metrics() -> None:

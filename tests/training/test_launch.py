@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from training.cgroup import available_cpus, oom_kills, threads_per_rank
+from training.environment import Environment
 from training.launch import rank_variables, verdict
 from training.outcome import Outcome
 
@@ -59,6 +60,27 @@ def test_cpus_by_quota(tmp_path: Path) -> None:
     (tmp_path / "cpu" / "cpu.cfs_quota_us").write_text("25000\n")
     (tmp_path / "cpu" / "cpu.cfs_period_us").write_text("100000\n")
     assert available_cpus(tmp_path) == 0.25
+
+
+def test_the_container_is_told_by_files_and_variables(tmp_path: Path) -> None:
+    plain = Environment.read({"SAGEMAKER_BASE_DIR": str(tmp_path)})
+    assert (plain.hosts, plain.task, plain.artifacts, plain.fence) == (("localhost",), "tabular", None, 0)
+    assert plain.channel("train") is None
+    assert Environment.read({}).checkpoint_dir == Path("/opt/ml/checkpoints")
+    config = tmp_path / "input" / "config"
+    config.mkdir(parents=True)
+    (config / "resourceconfig.json").write_text('{"current_host": "algo-2", "hosts": ["algo-1", "algo-2"]}')
+    (config / "hyperparameters.json").write_text('{"epochs": "3"}')
+    told = Environment.read(
+        {
+            "SAGEMAKER_BASE_DIR": str(tmp_path),
+            "SLIPSTREAM_CHECKPOINT": '{"interval": 30, "keep": 5}',
+            "SM_CHANNEL_TRAIN": str(tmp_path),
+        }
+    )
+    assert (told.current_host, told.hyperparameters) == ("algo-2", {"epochs": "3"})
+    assert (told.checkpoint.interval, told.checkpoint.keep) == (30.0, 5)
+    assert told.channel("train") == tmp_path
 
 
 def test_kills_for_memory(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ def test_the_mean_does_not_know_of_an_interruption() -> None:
         trace = LossTrace()
         for step, loss in enumerate(losses[:cut], start=1):
             trace.add(loss, step)
-        trace = LossTrace.of(trace.state())
+        trace = LossTrace.of(trace.state(), torch.device("cpu"))
         for step, loss in enumerate(losses[cut:], start=cut + 1):
             trace.add(loss, step)
         assert trace.mean() == whole.mean()

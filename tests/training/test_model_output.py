@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -27,7 +26,7 @@ def test_a_written_model_predicts_the_same(prepared: Path, tmp_path: Path) -> No
         tmp_path,
         best=best.state_dict(),
         last=last.state_dict(),
-        config={"task": "tabular", "model": task.model_config(), "hyperparameters": asdict(task._config)},
+        config={"task": "tabular", "model": task.model_config(), "hyperparameters": task._config.to_mapping()},
     )
     batch = next(iter(task.batches(0, batch_size=64, start=0)))
     for which, model in (("model.safetensors", best), ("last.safetensors", last)):

@@ -57,6 +57,11 @@ class Config:
         """Everything that is wrong with `mapping`; `NotYetAvailable` among them. Empty: `from_mapping` succeeds."""
         return _parse(cls, mapping)[1]
 
+    def to_mapping(self) -> dict[str, Any]:
+        """JSON from which `from_mapping` builds the same again, defaults written out."""
+        assert is_dataclass(self)
+        return {_key(field.name): _plain(getattr(self, field.name)) for field in fields(self)}
+
     def _rules(self) -> typing.Iterator[ConfigError]:
         """Problems that need more than one field's type to see."""
         return iter(())
@@ -67,7 +72,7 @@ def _parse(cls: type[C], mapping: object) -> tuple[C | None, list[ConfigError]]:
         return None, [ConfigError("", f"expected keys and values, got {_show(mapping)}")]
     assert is_dataclass(cls)
     hints = typing.get_type_hints(cls)
-    known = {field.name.rstrip("_"): field for field in fields(cls)}  # `from_` holds the key `from`
+    known = {_key(field.name): field for field in fields(cls)}
     values: dict[str, Any] = {}
     problems: list[ConfigError] = []
     for key, value in mapping.items():
@@ -91,6 +96,19 @@ def _parse(cls: type[C], mapping: object) -> tuple[C | None, list[ConfigError]]:
     config = cls(**values)
     problems.extend(config._rules())
     return (None if problems else config), problems
+
+
+def _key(field: str) -> str:
+    """The field `from_` holds the key `from`, which Python has taken."""
+    return field.rstrip("_")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Config):
+        return value.to_mapping()
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 class _ConfigErrors(Exception):  # noqa: N818 - several of them

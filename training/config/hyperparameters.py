@@ -58,11 +58,11 @@ class Hyperparameters(Config):
 
     What serves flights well (temporal split, CPU, one thread):
 
-        epochs: 8
+        epochs: 6
         global_batch_size: 2048
         optimizer: adamw
         learning_rate: 0.004
-        weight_decay: 0.05
+        weight_decay: 0.3
         schedule: one_cycle
         dropout: 0.2
         hidden_sizes: [128, 64]

@@ -38,7 +38,7 @@ def clean(
     """
     report = CleanReport(rows_in=len(frame))
     if config.deduplicate:
-        kept = frame.drop_duplicates(ignore_index=True)
+        kept = frame.drop_duplicates().reset_index(drop=True)
         report.duplicates_removed = len(frame) - len(kept)
         frame = kept
     _require(frame, [config.label.column], config.source)
@@ -102,7 +102,7 @@ def _drop_missing(frame: pd.DataFrame, config: PrepareConfig, report: CleanRepor
         *([config.split.column] if config.split.column else ()),  # a row without it belongs to no split
     ]
     _require(frame, strict, "the tables that were read and derived")
-    kept = frame.dropna(subset=strict, ignore_index=True)
+    kept = frame.dropna(subset=strict).reset_index(drop=True)
     report.rows_dropped_missing = len(frame) - len(kept)
     return kept
 

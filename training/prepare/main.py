@@ -97,7 +97,7 @@ def _read_file(path: Path) -> pa.Table:
 
 def _shaping(config: PrepareConfig) -> dict[str, Any]:
     """The recipe with its defaults, less what does not touch the data."""
-    recipe = json.loads(json.dumps(asdict(config)))
+    recipe = config.to_mapping()
     del recipe["instance"]
     return recipe
 
