@@ -60,15 +60,12 @@ class StorageStack(Stack):
 
     def _let_logs_use_key(self) -> None:
         """CloudWatch Logs writes the state machines' logs itself, so it needs the key in its own name."""
+        groups = arn("logs", "log-group:/aws/vendedlogs/states/slipstream-*")
         self.key.add_to_resource_policy(
             iam.PolicyStatement(
                 principals=[iam.ServicePrincipal(f"logs.{Aws.REGION}.amazonaws.com")],
                 actions=["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*"],
                 resources=["*"],  # in a key's own policy: this key
-                conditions={
-                    "ArnLike": {
-                        "kms:EncryptionContext:aws:logs:arn": arn("logs", "log-group:/aws/vendedlogs/states/slipstream-*")
-                    }
-                },
+                conditions={"ArnLike": {"kms:EncryptionContext:aws:logs:arn": groups}},
             )
         )

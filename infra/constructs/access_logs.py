@@ -17,6 +17,8 @@ class AccessLogs(Construct):
 
     def __init__(self, scope: Construct, id: str, *, removal_policy: RemovalPolicy) -> None:
         super().__init__(scope, id)
+        # In an app without this flag S3 would ask for ACLs, which the ownership below forbids.
+        self.node.set_context("@aws-cdk/aws-s3:serverAccessLogsUseBucketPolicy", True)
         self.bucket = s3.Bucket(
             self,
             "Bucket",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aws_cdk import RemovalPolicy
+from aws_cdk import CfnResource, RemovalPolicy
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
@@ -12,9 +12,7 @@ from constructs import Construct
 __all__ = ["logged_machine"]
 
 
-def logged_machine(
-    scope: Construct, *, name: str, definition: str, role: iam.Role, key: kms.IKey
-) -> sfn.StateMachine:
+def logged_machine(scope: Construct, *, name: str, definition: str, role: iam.Role, key: kms.IKey) -> sfn.StateMachine:
     """Make the machine, its log group beside it.
 
     Args:
@@ -30,6 +28,8 @@ def logged_machine(
         retention=logs.RetentionDays.ONE_YEAR,
         removal_policy=RemovalPolicy.DESTROY,
     )
+    # The L2 construct makes the machine wait for its role and its policy: else the first execution, or CloudFormation's
+    # own check of the log permissions, may come before them.
     machine = sfn.StateMachine(
         scope,
         "Machine",
@@ -40,7 +40,8 @@ def logged_machine(
         logs=sfn.LogOptions(destination=group, level=sfn.LogLevel.ALL, include_execution_data=True),
         tracing_enabled=True,
     )
-    policy = role.node.try_find_child("DefaultPolicy")
-    if policy is not None:  # else the first execution may start before its permissions exist
-        machine.node.add_dependency(policy)
+    resource = machine.node.default_child
+    assert isinstance(resource, CfnResource)
+    # It depends on the role both by name and by reference; the former is CDK's doing and does no harm.
+    resource.add_metadata("cfn-lint", {"config": {"ignore_checks": ["W3005"]}})
     return machine

@@ -33,9 +33,7 @@ def allow(
         flat = _flat(Stack.of(role).resolve(resource))
         if "*" in flat:
             assert because, f"{flat}: say why the wildcard is needed"
-            Validations.of(role).acknowledge(
-                Acknowledgment(id=f"AwsSolutions-IAM5[Resource::{flat}]", reason=because)
-            )
+            Validations.of(role).acknowledge(Acknowledgment(id=f"AwsSolutions-IAM5[Resource::{flat}]", reason=because))
 
 
 def accept(construct: IConstruct, **checks: str) -> None:

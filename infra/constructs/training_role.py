@@ -62,8 +62,8 @@ class TrainingExecutionRole(Construct):
     def _allow_buckets(self, job: str, raw_uri: str | None) -> None:
         own = f"{job}/*"
         # Write on data: prepare.py uploads what it made. Not bucket.grant_read(): that lists other jobs' names too.
-        for purpose in ("data", "artifacts"):
-            allow(self.role, ["s3:GetObject", "s3:PutObject"], [bucket_arn(purpose, own)], because=_ITS_OWN)
+        both = [bucket_arn("data", own), bucket_arn("artifacts", own)]
+        allow(self.role, ["s3:GetObject", "s3:PutObject"], both, because=_ITS_OWN)
         # Delete: the sync agent mirrors deletions, and the trainer keeps only the newest checkpoints.
         allow(
             self.role,
@@ -71,12 +71,12 @@ class TrainingExecutionRole(Construct):
             [bucket_arn("checkpoints", own)],
             because=_ITS_OWN,
         )
-        for purpose in ("data", "artifacts", "checkpoints"):
+        for bucket in (bucket_arn("data"), bucket_arn("artifacts"), bucket_arn("checkpoints")):
             # Without ListBucket a missing object answers 403 instead of 404, and a first run looks forbidden.
-            self._allow_listing(bucket_arn(purpose), own)
+            self._allow_listing(bucket, own)
         if raw_uri is not None:
-            bucket, _, prefix = raw_uri.removeprefix("s3://").partition("/")
-            there = f"arn:{Aws.PARTITION}:s3:::{bucket}"
+            name, _, prefix = raw_uri.removeprefix("s3://").partition("/")
+            there = f"arn:{Aws.PARTITION}:s3:::{name}"
             allow(self.role, ["s3:GetObject"], [f"{there}/{prefix}*"], because="ends at data.raw of the job file")
             self._allow_listing(there, f"{prefix}*")
 

@@ -66,14 +66,13 @@ class WorkflowRole(Construct):
     def _allow_state(self, job: str) -> None:
         own = f"{job}/*"
         allow(self.role, ["s3:GetObject", "s3:PutObject"], [bucket_arn("artifacts", own)], because=_ITS_OWN)
-        for purpose in ("artifacts", "data"):
-            # Without ListBucket a missing object answers 403 instead of 404: a first run has neither lock nor progress.
-            allow(
-                self.role,
-                ["s3:ListBucket"],
-                [bucket_arn(purpose)],
-                conditions={"StringLike": {"s3:prefix": own}},
-            )
+        # Without ListBucket a missing object answers 403 instead of 404: a first run has neither lock nor progress.
+        allow(
+            self.role,
+            ["s3:ListBucket"],
+            [bucket_arn("artifacts"), bucket_arn("data")],
+            conditions={"StringLike": {"s3:prefix": own}},
+        )
         allow(self.role, ["ssm:GetParameter"], [arn("ssm", f"parameter/slipstream/{job}/data_version")])
         allow(
             self.role,

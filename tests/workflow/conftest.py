@@ -39,7 +39,9 @@ class World:
             meanwhile: a coroutine function that runs beside it.
             changes: of the toy job.
         """
-        return self.start(_machine(self.folder, **changes), {"data_version": "v1", **(request or {})}, MACHINE + name, meanwhile)
+        return self.start(
+            _machine(self.folder, **changes), {"data_version": "v1", **(request or {})}, MACHINE + name, meanwhile
+        )
 
     def start(self, machine: StateMachine, request: dict[str, Any], arn: str, meanwhile: Any = None) -> Run:
         history = History(self.clock.now)

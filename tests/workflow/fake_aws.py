@@ -211,7 +211,9 @@ class FakeAws:
 
     def running(self) -> list[str]:
         """Jobs that still cost money."""
-        return [n for n, job in self.jobs.items() if self._describe(job)["TrainingJobStatus"] in ("InProgress", "Stopping")]
+        return [
+            n for n, job in self.jobs.items() if self._describe(job)["TrainingJobStatus"] in ("InProgress", "Stopping")
+        ]
 
     def _describe(self, job: Job) -> dict[str, Any]:
         now, spans, ending = self.clock.now(), self._spans(job), self._ending(job)

@@ -9,8 +9,8 @@ import pytest
 from tests.workflow.evaluate import evaluate
 
 QUOTA = (
-    "The account-level service limit 'ml.p3dn.24xlarge for training job usage' is 0 Instances, with current utilization of "
-    "0 Instances and a request delta of 1 Instances. Please use AWS Service Quotas to request an increase for this quota."
+    "The account-level service limit 'ml.p3dn.24xlarge for training job usage' is 0 Instances, with current "
+    "utilization of 0 Instances and a request delta of 1 Instances. Please use AWS Service Quotas to request an increase."
 )
 CAPACITY = (
     "CapacityError: Unable to provision requested ML compute capacity. Please retry using a different ML instance type."
@@ -50,7 +50,7 @@ def ended(failure: str, status: str = "Failed") -> str:
         ("SageMaker.SageMakerException", v2("No S3 objects found under S3 URL s3://data/"), "invalid"),
         ("SageMaker.AmazonSageMakerException", v1("User is not authorized", "AccessDeniedException"), "invalid"),
         # a validation error whose text speaks of limits is a validation error
-        ("SageMaker.AmazonSageMakerException", v1("exceeds the account-level service limit", "ValidationException"), "invalid"),
+        ("SageMaker.AmazonSageMakerException", v1("the account-level service limit", "ValidationException"), "invalid"),
         # the service
         ("SageMaker.AmazonSageMakerException", v1("We hit an error", "InternalFailure", 500), "service"),
         ("SageMaker.SageMakerException", v2("We hit an error", 503), "service"),
@@ -76,7 +76,8 @@ def test_verdict(error: str, cause: str, verdict: str) -> None:
 
 def test_a_refusal_keeps_the_words_of_the_service() -> None:
     refusal = evaluate(
-        "create_error", states={"errorOutput": {"Error": "SageMaker.ResourceLimitExceededException", "Cause": v2(QUOTA)}}
+        "create_error",
+        states={"errorOutput": {"Error": "SageMaker.ResourceLimitExceededException", "Cause": v2(QUOTA)}},
     )
     assert refusal["status"] == "Refused"
     assert refusal["reason"].startswith("The account-level service limit 'ml.p3dn.24xlarge")

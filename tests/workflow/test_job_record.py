@@ -11,7 +11,7 @@ from tests.workflow.evaluate import NOW, evaluate
 THIS = "arn:aws:states:us-east-1:111122223333:execution:slipstream-toy:this"
 OTHER = "arn:aws:states:us-east-1:111122223333:execution:slipstream-toy:before"
 
-TOOLKIT = "AlgorithmError: ExecuteUserScriptError:\nExitCode {}\nErrorMessage \"\"\nCommand \"python3 train.py\""
+TOOLKIT = 'AlgorithmError: ExecuteUserScriptError:\nExitCode {}\nErrorMessage ""\nCommand "python3 train.py"'
 PLATFORM = "AlgorithmError: , exit code: {}"
 CAPACITY = (
     "CapacityError: Unable to provision requested ML compute capacity. Please retry using a different ML instance type."
@@ -45,7 +45,13 @@ def record(
         **({"FailureReason": failure} if failure else {}),
         **fields,
     }
-    open_attempt = {"number": 1, "execution": THIS, "verdict": "waiting", "reason": "Spot while slack lasts", "closed": False}
+    open_attempt = {
+        "number": 1,
+        "execution": THIS,
+        "verdict": "waiting",
+        "reason": "Spot while slack lasts",
+        "closed": False,
+    }
     return dict(
         evaluate(
             "job_record",
@@ -130,7 +136,11 @@ def test_stops_that_are_not_the_users() -> None:
 
 
 def test_spot_that_took_the_job_and_gave_it_up_is_an_interruption_counted_once() -> None:
-    history = [transition("Starting", -900, -800), transition("Training", -800, -100), transition("Interrupted", -100, -50)]
+    history = [
+        transition("Starting", -900, -800),
+        transition("Training", -800, -100),
+        transition("Interrupted", -100, -50),
+    ]
     seen = record("Stopped", "Stopped", SecondaryStatusTransitions=[*history, transition("Stopped", -50)])
     assert (seen["verdict"], seen["interruptions"]) == ("interrupted", 1)
 
@@ -174,7 +184,7 @@ def test_waiting_counts_from_the_moment_the_instance_was_taken_away() -> None:
         ({"TrainingTimeInSeconds": 100}, 100, 100),  # missing: counted in full until AWS says otherwise
         ({}, 0, 0),
         ({"TrainingStartTime": iso(-500), "TrainingEndTime": iso(-200)}, 300, 300),
-        ({"TrainingStartTime": (NOW - 500) * 1000, "TrainingEndTime": (NOW - 200) * 1000}, 300, 300),  # epoch milliseconds
+        ({"TrainingStartTime": (NOW - 500) * 1000, "TrainingEndTime": (NOW - 200) * 1000}, 300, 300),  # milliseconds
     ],
 )  # fmt: skip
 def test_seconds_billed_and_trained(fields: dict[str, Any], billable: float, trained: float) -> None:

@@ -63,7 +63,9 @@ def test_limits_are_replaced_key_by_key() -> None:
 # -- judge -------------------------------------------------------------------------------------------------------------
 
 
-def judge(seen: dict[str, Any], *records: str | dict[str, Any], progress: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+def judge(
+    seen: dict[str, Any], *records: str | dict[str, Any], progress: dict[str, Any] | None = None
+) -> list[dict[str, Any]]:
     priced = [{**record, **PRICES} for record in attempts(*records)]
     judged: list[dict[str, Any]] = evaluate("judge", attempts=priced, seen=seen, progress=progress or {})
     return judged
@@ -84,7 +86,9 @@ def test_an_open_attempt_takes_what_was_seen_and_stays_open() -> None:
 
 def test_an_attempt_closes_with_the_step_that_is_in_s3() -> None:
     seen = {"verdict": "interrupted", "status": "Failed", "billable_s": 900, "training_s": 900, "ended": NOW - 7}
-    (closed,) = judge(seen, attempt("running", start_step=100), progress={"step": 250, "total_steps": 1000, "done": False})
+    (closed,) = judge(
+        seen, attempt("running", start_step=100), progress={"step": 250, "total_steps": 1000, "done": False}
+    )
     assert (closed["closed"], closed["start_step"], closed["end_step"], closed["ended"]) == (True, 100, 250, NOW - 7)
 
 
@@ -226,7 +230,12 @@ def test_an_empty_ledger_has_every_key() -> None:
     document = ledger()
     assert document["attempts"] == []
     assert (document["cost_usd"], document["on_demand_cost_usd"], document["saving"]) == (0, 0, None)
-    assert (document["metrics"], document["weights_digest"], document["model"], document["error"]) == ({}, None, None, None)
+    assert (document["metrics"], document["weights_digest"], document["model"], document["error"]) == (
+        {},
+        None,
+        None,
+        None,
+    )
 
 
 def test_the_ledger_adds_up() -> None:
@@ -288,13 +297,18 @@ def test_a_ledger_of_as_many_attempts_as_are_allowed_fits_a_payload() -> None:
     from infra.workflow.settings import RETRIES
 
     longest = {"reason": "x" * 300, "ended": NOW + 0.123, "execution": THIS + "x" * 80}
-    longest |= {"training_job": "x" * 33, "stopping": {"reason": "waited long enough for capacity here", "verdict": "capacity"}}
+    longest |= {
+        "training_job": "x" * 33,
+        "stopping": {"reason": "waited long enough for capacity here", "verdict": "capacity"},
+    }
     assert len(json.dumps([plan(CREATE)[0] | longest] * RETRIES["max_attempts"])) < 240_000
 
 
 @pytest.mark.parametrize("model", [None, "s3://artifacts-bucket/m.tar.gz"])
 def test_people_are_told_how_it_ended(model: str | None) -> None:
-    document = ledger(attempt("completed", cost_usd=0.5, on_demand_cost_usd=2.0), progress={"metrics": {"test:auc": 0.7}})
+    document = ledger(
+        attempt("completed", cost_usd=0.5, on_demand_cost_usd=2.0), progress={"metrics": {"test:auc": 0.7}}
+    )
     document |= {"status": "SUCCEEDED", "model": model}
     known = {"buckets": {"artifacts": "artifacts-bucket"}}
     lines = evaluate("message", ledger=document, settings=known, prefix="toy/0a1b2c3d/").splitlines()

@@ -18,7 +18,9 @@ MODEL = get_session().get_service_model("sagemaker")
 GPU_POOLS = """{pools: [{instance: ml.g5.xlarge, market: spot}, {instance: ml.g5.xlarge, market: on_demand}]}"""
 
 
-def training_job(folder: Path, *, request: dict[str, Any] | None = None, pool: int = 0, **changes: str) -> dict[str, Any]:
+def training_job(
+    folder: Path, *, request: dict[str, Any] | None = None, pool: int = 0, **changes: str
+) -> dict[str, Any]:
     record = attempt("waiting", number=7, fence=7, pool=pool, training_job="toy-0a1b2c3d-07")
     record |= {"micro_batch_divisor": 2, "max_runtime_s": 14400, "max_wait_s": 36000}
     made: dict[str, Any] = evaluate(
@@ -81,7 +83,9 @@ def test_channels_are_the_job_files_and_manifest_and_code(tmp_path: Path) -> Non
 
 
 def test_hyperparameters_of_the_input_replace_the_job_files_key_by_key(tmp_path: Path) -> None:
-    made = training_job(tmp_path, request={"hyperparameters": {"epochs": 5, "optimizer": "sgd", "hidden_sizes": [64, 32]}})
+    made = training_job(
+        tmp_path, request={"hyperparameters": {"epochs": 5, "optimizer": "sgd", "hidden_sizes": [64, 32]}}
+    )
     hyperparameters = made["HyperParameters"]
     assert (hyperparameters["epochs"], hyperparameters["optimizer"]) == ("5", "sgd")
     assert json.loads(hyperparameters["hidden_sizes"]) == [64, 32]

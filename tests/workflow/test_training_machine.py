@@ -54,7 +54,9 @@ def test_an_interruption_inside_the_job_is_left_to_sagemaker(world: World, fates
     assert "interrupted; SageMaker restarts it" in run.reasons
 
 
-def test_an_interruption_that_ends_the_job_goes_on_from_the_checkpoint_on_the_same_pool(world: World, fates: Script) -> None:
+def test_an_interruption_that_ends_the_job_goes_on_from_the_checkpoint_on_the_same_pool(
+    world: World, fates: Script
+) -> None:
     fates(Fate(trains_s=1010, failure="slipstream exit=75 step=1010 interrupted"))
     run = world.run()
     assert run.column("verdict") == ["interrupted", "completed"]
