@@ -58,15 +58,15 @@ class Hyperparameters(Config):
 
     What serves flights well (temporal split, CPU, one thread):
 
-        epochs: 6
+        epochs: 5
         global_batch_size: 2048
         optimizer: adamw
         learning_rate: 0.004
-        weight_decay: 0.3
+        weight_decay: 0.05
         schedule: one_cycle
         dropout: 0.2
         hidden_sizes: [128, 64]
-        early_stopping: {metric: "validation:auc", mode: max, patience: 4}
+        early_stopping: {metric: "validation:auc", mode: max, patience: 3}
     """
 
     NOT_YET: ClassVar[Mapping[str, frozenset[str] | None]] = NOT_YET
