@@ -12,13 +12,11 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Final
 
-from jsonata import Functions, JException, Jsonata  # type: ignore[import-untyped]
+from jsonata import Functions, JException, Jsonata, Utils  # type: ignore[import-untyped]
 
 from infra.offline.states.values import loads
 
 __all__ = ["Frame", "execution_frame"]
-
-Frame = Jsonata.Frame
 
 _HASHES: Final = {"MD5": "md5", "SHA-1": "sha1", "SHA-256": "sha256", "SHA-384": "sha384", "SHA-512": "sha512"}
 _MAX_RANGE_ITEMS: Final = 360_000  # beyond this AWS reports that the expression's memory limit is exceeded
@@ -57,14 +55,6 @@ def _hash(content: Any, algorithm: Any) -> Any:
     return hashlib.new(_HASHES[algorithm], content.encode(), usedforsecurity=False).hexdigest()
 
 
-def _random(seed: Any = None) -> float:
-    return random.Random(seed).random() if seed is not None else random.random()
-
-
-def _uuid() -> str:
-    return str(uuid.uuid4())
-
-
 def _parse(text: Any) -> Any:
     if text is None:
         return None
@@ -74,32 +64,59 @@ def _parse(text: Any) -> Any:
         raise JException("D3137", -1, f"The argument of parse function is not valid JSON: {error}") from error
 
 
-def _function(implementation: Callable[..., Any], signature: str) -> Any:
-    return Jsonata.JFunction(Jsonata.JLambda(implementation), signature)
+class Frame(Jsonata.Frame):  # type: ignore[misc]
+    """Variables by name, above those of the frame around it."""
+
+    is_parallel_call = False
+
+    def __init__(self, parent: Any) -> None:
+        self.bindings: dict[str, Any] = {}
+        self.parent = parent
+
+    def lookup(self, name: str) -> Any:
+        """The innermost value of that name, None (undefined) when there is none."""
+        frame = self
+        while frame is not None:
+            value = frame.bindings.get(name, _UNBOUND)
+            if value is not _UNBOUND:
+                return value
+            frame = frame.parent
+        return None
+
+
+_UNBOUND: Final = Utils.NONE
+
+
+def _function(name: str, implementation: Any, signature: str) -> Any:
+    function = Jsonata.JFunction(Jsonata.JLambda(implementation), signature)
+    function.signature.set_function_name(name)
+    return function
 
 
 def _aws_bindings() -> dict[str, Any]:
-    frame = Frame(None)
-    frame.bindings.update(Jsonata.static_frame.bindings)
-    del frame.bindings["eval"]  # refused on AWS too: text must not become code
-    frame.bind("partition", _function(_partition, "<an:a>"))
-    frame.bind("range", _function(_range, "<nnn:a>"))
-    frame.bind("hash", _function(_hash, "<ss:s>"))
-    frame.bind("random", _function(_random, "<n?:n>"))
-    frame.bind("uuid", _function(_uuid, "<:s>"))
-    frame.bind("parse", _function(_parse, "<s:x>"))
-    return dict(frame.bindings)
+    bindings = dict(Jsonata.static_frame.bindings)
+    del bindings["eval"]  # refused on AWS too: text must not become code
+    for name, implementation, signature in (
+        ("partition", _partition, "<an:a>"),
+        ("range", _range, "<nnn:a>"),
+        ("hash", _hash, "<ss:s>"),
+        ("parse", _parse, "<s:x>"),
+    ):
+        bindings[name] = _function(name, implementation, signature)
+    return bindings
 
 
 _AWS_BINDINGS: Final = _aws_bindings()
 
 
-def execution_frame(now: Callable[[], float]) -> Any:
-    """The outermost frame of one execution: JSONata's functions, AWS's, and `$now` and `$millis` by the given clock.
+def execution_frame(now: Callable[[], float], draw: random.Random | None = None) -> Frame:
+    """The outermost frame of one execution: JSONata's functions and AWS's.
 
     Args:
-        now: epoch seconds.
+        now: epoch seconds, for `$now` and `$millis`.
+        draw: where `$random` and `$uuid` come from; give a seeded one for a reproducible run.
     """
+    source = draw or random.Random()
 
     def millis() -> int:
         return round(now() * 1000)
@@ -107,8 +124,19 @@ def execution_frame(now: Callable[[], float]) -> Any:
     def timestamp(picture: Any = None, timezone: Any = None) -> Any:
         return Functions.datetime_from_millis(millis(), picture, timezone)
 
+    def number(seed: Any = None) -> float:
+        return (source if seed is None else random.Random(seed)).random()
+
+    def identifier() -> str:
+        return str(uuid.UUID(int=source.getrandbits(128), version=4))
+
     frame = Frame(None)
     frame.bindings.update(_AWS_BINDINGS)
-    frame.bind("millis", _function(millis, "<:n>"))
-    frame.bind("now", _function(timestamp, "<s?s?:s>"))
+    for name, implementation, signature in (
+        ("millis", millis, "<:n>"),
+        ("now", timestamp, "<s?s?:s>"),
+        ("random", number, "<n?:n>"),
+        ("uuid", identifier, "<:s>"),
+    ):
+        frame.bindings[name] = _function(name, implementation, signature)
     return frame

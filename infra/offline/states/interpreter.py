@@ -59,16 +59,17 @@ async def run_execution(
         arn: the execution's ARN, `arn:aws:states:<region>:<account>:execution:<machine>:<name>`.
         role_arn: the machine's role.
         history: takes the events.
-        draw: where the jitter of retries comes from; give a seeded one for a reproducible run.
+        draw: where jitter, `$random` and `$uuid` come from; give a seeded one for a reproducible run.
     """
     history = history or History(clock.now)
     value = inward(input)
     context = _context(arn, name, role_arn, value, clock.now())
-    execution = Execution(arn, role_arn, services, clock, history, context, draw or random.Random())
+    draw = draw or random.Random()
+    execution = Execution(arn, role_arn, services, clock, history, context, draw)
     data = Data(value, dumps(value))
     details = {**with_text("input", data.text), "roleArn": role_arn}
     started = history.add("ExecutionStarted", 0, "executionStartedEventDetails", details)
-    track = Track(Frame(execution_frame(clock.now)), started)
+    track = Track(Frame(execution_frame(clock.now, draw)), started)
     try:
         async with asyncio.timeout(machine.timeout_s) as limit:
             output = await _run_block(execution, machine.block, data, track)

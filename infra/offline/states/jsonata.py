@@ -1,21 +1,18 @@
-"""JSONata expressions, compiled once and evaluated many times with bound variables.
+"""JSONata expressions, parsed once and evaluated many times with bound variables.
 
-jsonata-python (a port of the Java library that Step Functions uses) parses and knows the language. Two things are ours:
-the evaluator leaves out what a state machine never needs (debugging, run-away callbacks, `$eval`'s bookkeeping), which
-costs the library half of its time, and a plain path such as `$states.input.job.name` walks dictionaries directly.
+jsonata-python (a port of the Java library that Step Functions uses) knows the language.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
-from jsonata import JException, Jsonata, Parser, Utils  # type: ignore[import-untyped]
+from jsonata import JException, Jsonata, Parser  # type: ignore[import-untyped]
 
 from infra.offline.states.errors import QueryEvaluationError
-from infra.offline.states.functions import Frame
-from infra.offline.states.values import NULL, dumps, json_type, normalize
+from infra.offline.states.evaluator import evaluate
+from infra.offline.states.values import dumps, json_type, normalize
 
 __all__ = ["Expression", "ExpressionSyntaxError"]
 
@@ -48,8 +45,6 @@ class Expression:
             raise ExpressionSyntaxError(error.get_detailed_error_message()) from error
         except (ValueError, RecursionError, IndexError, AttributeError, TypeError) as error:
             raise ExpressionSyntaxError(f"{type(error).__name__}: {error}") from error
-        for symbol in _walk(self._ast):
-            symbol.plain_names = _plain_names(symbol)
 
     def evaluate(self, scope: Any) -> Any:
         """The expression's value with the variables of `scope` (a frame), free of JSONata's own types.
@@ -58,7 +53,7 @@ class Expression:
             QueryEvaluationError: it failed, returned nothing, or returned what JSON cannot hold.
         """
         try:
-            value = _evaluator().eval(self._ast, None, Frame(scope))
+            value = evaluate(self._ast, scope)
             if value is not None:
                 return normalize(value)
         except JException as error:
@@ -98,90 +93,6 @@ class Expression:
         return QueryEvaluationError(cause, self.field)
 
 
-class _Evaluator(Jsonata):  # type: ignore[misc]
-    """The library's evaluator without its per-node overhead; `evaluate_...` methods are the library's own."""
-
-    def __init__(self) -> None:
-        super().__init__("null")
-        self.steps = 0
-
-    def eval(self, expr: Any, input: Any, environment: Any) -> Any:
-        self.steps += 1
-        if self.steps > _MAX_STEPS:
-            raise JException("D3137", -1, "Expression evaluation timed out: Check for an infinite loop")
-        kind = expr.type
-        if kind == "path":
-            result = self._path(expr, input, environment)
-        elif kind == "variable":
-            result = self.evaluate_variable(expr, input, environment)
-        elif kind in _LITERALS:
-            result = NULL if expr.value is None else expr.value
-        else:
-            method = _METHODS.get(kind)
-            result = None if method is None else method(self, expr, input, environment)
-        if expr.predicate is not None:
-            for item in expr.predicate:
-                result = self.evaluate_filter(item.expr, result, environment)
-        if expr.group is not None and kind != "path":
-            result = self.evaluate_group_expression(expr.group, result, environment)
-        if isinstance(result, _Sequence) and result.sequence and not result.tuple_stream:
-            if expr.keep_array:
-                result.keep_singleton = True
-            if not result:
-                return None
-            if len(result) == 1 and not result.keep_singleton:
-                return result[0]
-        return result
-
-    def _path(self, expr: Any, input: Any, environment: Any) -> Any:
-        names = getattr(expr, "plain_names", None)  # symbols that the library makes while evaluating have none
-        if names is None:
-            return self.evaluate_path(expr, input, environment)
-        value = environment.lookup(names[0])
-        for name in names[1]:
-            if type(value) is not dict or name not in value:
-                return self.evaluate_path(expr, input, environment)
-            value = value[name]
-        if type(value) in _PLAIN_RESULTS:
-            return value
-        return self.evaluate_path(expr, input, environment)
-
-
-_MAX_STEPS: Final = 5_000_000  # some ten seconds: an expression that loops must not stop every execution for good
-_NONE: Final = Utils.NONE
-_Sequence: Final = Utils.JList
-_LITERALS: Final = frozenset({"string", "number", "value"})
-_PLAIN_RESULTS: Final = frozenset({str, int, float, bool, dict, list})
-_METHODS: Final[dict[str, Any]] = {
-    "binary": Jsonata.evaluate_binary,
-    "unary": Jsonata.evaluate_unary,
-    "name": Jsonata.evaluate_name,
-    "wildcard": lambda self, expr, input, _: self.evaluate_wildcard(expr, input),
-    "descendant": lambda self, expr, input, _: self.evaluate_descendants(expr, input),
-    "parent": lambda self, expr, _, environment: environment.lookup(expr.slot.label),
-    "condition": Jsonata.evaluate_condition,
-    "block": Jsonata.evaluate_block,
-    "bind": Jsonata.evaluate_bind_expression,
-    "regex": lambda self, expr, input, _: self.evaluate_regex(expr),
-    "function": lambda self, expr, input, environment: self.evaluate_function(expr, input, environment, _NONE),
-    "lambda": Jsonata.evaluate_lambda,
-    "partial": Jsonata.evaluate_partial_application,
-    "apply": Jsonata.evaluate_apply_expression,
-    "transform": Jsonata.evaluate_transform_expression,
-}
-_THREAD = threading.local()
-
-
-def _evaluator() -> _Evaluator:
-    """This thread's evaluator, made the library's current one: `$map` and its like call back through that."""
-    evaluator: _Evaluator | None = getattr(_THREAD, "evaluator", None)
-    if evaluator is None:
-        evaluator = _THREAD.evaluator = _Evaluator()
-    Jsonata.CURRENT.jsonata = evaluator
-    evaluator.steps = 0
-    return evaluator
-
-
 def _walk(root: Any) -> Iterator[Any]:
     """Every symbol of a parsed expression, once."""
     seen: set[int] = set()
@@ -194,19 +105,3 @@ def _walk(root: Any) -> Iterator[Any]:
             seen.add(id(node))
             yield node
             stack.extend(value for name, value in vars(node).items() if name != "_outer_instance")
-
-
-def _plain_names(symbol: Any) -> tuple[str, tuple[str, ...]] | None:
-    """The variable and the names of a path that is nothing but those, else None."""
-    if symbol.type != "path" or symbol.keep_singleton_array or symbol.tuple is not None or symbol.group is not None:
-        return None
-    first, *rest = symbol.steps
-    if first.type != "variable" or first.value in ("", "$") or any(step.type != "name" for step in rest):
-        return None
-    for step in symbol.steps:
-        if any(vars(step)[extra] for extra in _STEP_EXTRAS):
-            return None
-    return str(first.value), tuple(str(step.value) for step in rest)
-
-
-_STEP_EXTRAS: Final = ("predicate", "stages", "group", "focus", "index", "tuple", "keep_array", "consarray", "ancestor")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import threading
 from typing import Any
@@ -87,7 +88,7 @@ def test_value(text: str, value: Any) -> None:
 
 
 def test_an_endless_loop_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("infra.offline.states.jsonata._MAX_STEPS", 10_000)
+    monkeypatch.setattr("infra.offline.states.evaluator._MAX_CALLS", 10_000)
     with pytest.raises(QueryEvaluationError, match="infinite loop"):
         evaluate("($loop := function() { $loop() }; $loop())")
     assert evaluate("$sum([1..1000])") == 500_500
@@ -95,6 +96,14 @@ def test_an_endless_loop_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_uuid_is_one_of_version_4() -> None:
     assert re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", evaluate("$uuid()"))
+
+
+def test_chance_follows_the_seed_of_the_run() -> None:
+    text = "[$random(), $uuid()]"
+    drawn = [
+        Expression(text, "Output").evaluate(execution_frame(lambda: 0.0, random.Random(seed))) for seed in (1, 1, 2)
+    ]
+    assert drawn[0] == drawn[1] != drawn[2]
 
 
 @pytest.mark.parametrize(
