@@ -20,8 +20,14 @@ PROJECT = Path(__file__).resolve().parent
 
 
 def build(app: App, *, project: Path = PROJECT) -> App:
-    """Put the stacks of all job files of `project` into `app`. Raises `JobFileError` with every problem found."""
+    """Put the stacks of all job files of `project` into `app`.
+
+    Raises:
+        JobFileError: with every problem found; keys that would silently be ignored are problems here.
+    """
     jobs = load_jobs(project.glob(app.node.try_get_context("jobs") or "jobs/*.yaml"))
+    if ignored := [problem for job in jobs for problem in job.unavailable()]:
+        raise JobFileError(ignored)
     removal_policy = RemovalPolicy(str(app.node.try_get_context("removal") or "retain").upper())
     storage = StorageStack(app, "slipstream-storage", removal_policy=removal_policy)
     access = AccessStack(app, "slipstream-access", jobs=jobs, project=project, key=storage.key)

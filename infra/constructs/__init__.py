@@ -1,5 +1,7 @@
 """L3 constructs: each is of use alone in somebody else's CDK app."""
 
+from infra.constructs.access_logs import AccessLogs
+from infra.constructs.code_bundle import CodeBundle
 from infra.constructs.names import bucket_arn, bucket_name
 from infra.constructs.notifications import Notifications
 from infra.constructs.reaper import Reaper
@@ -9,6 +11,8 @@ from infra.constructs.training_workflow import TrainingWorkflow
 from infra.constructs.workflow_role import WorkflowRole
 
 __all__ = [
+    "AccessLogs",
+    "CodeBundle",
     "Notifications",
     "Reaper",
     "SecureBucket",

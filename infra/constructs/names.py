@@ -24,7 +24,10 @@ def bucket_arn(purpose: Purpose, objects: str | None = None) -> str:
 
 
 def state_machine_name(job: str) -> str:
-    return f"slipstream-{job}"
+    """Raises ValueError for a job that would take the reaper's name."""
+    if (name := f"slipstream-{job}") == REAPER:
+        raise ValueError(f"a job cannot be called {job!r}: '{REAPER}' is the machine that all jobs share; rename it")
+    return name
 
 
 def topic_name(job: str) -> str:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aws_cdk import App, Stack
+from aws_cdk import aws_s3 as s3
+from cfnlint.api import lint_all
 
+from app import build
+from infra.constructs.names import state_machine_name
+from infra.spec import JobFileError
 from tests.stacks.conftest import PROJECT, synthesize
 from tests.stacks.lint import main as lint_machines
 
@@ -47,19 +54,12 @@ def test_machines_pass_statelint(assembly: Path) -> None:
 
 
 def test_cfn_lint(assembly: Path) -> None:
-    from cfnlint.api import lint_all
-
     found = [match for path in assembly.glob("*.template.json") for match in lint_all(path.read_text())]
     assert [str(match) for match in found if match.rule.severity != "informational"] == []
 
 
 def test_cdk_nag_is_attached_and_has_nothing_to_say_about_ours(tmp_path: Path) -> None:
     """A bucket of somebody else's in the same app is refused: the silence about ours means something."""
-    from aws_cdk import App, Stack
-    from aws_cdk import aws_s3 as s3
-
-    from app import build
-
     app = build(App(outdir=str(tmp_path)))
     s3.Bucket(Stack(app, "careless"), "Bucket")
     with pytest.raises(RuntimeError, match="careless/Bucket"):
@@ -69,11 +69,30 @@ def test_cdk_nag_is_attached_and_has_nothing_to_say_about_ours(tmp_path: Path) -
     assert "slipstream-" not in report
 
 
-@pytest.mark.parametrize(("removal", "policy"), [("retain", "Retain"), ("destroy", "Delete")])
-def test_what_becomes_of_buckets_and_key(tmp_path: Path, removal: str, policy: str) -> None:
-    import json
+def test_what_becomes_of_buckets_and_key_is_said_by_context(assembly: Path, tmp_path: Path) -> None:
+    def kept(folder: Path) -> set[str]:
+        resources = json.loads((folder / "slipstream-storage.template.json").read_text())["Resources"].values()
+        return {r["DeletionPolicy"] for r in resources if r["Type"] in ("AWS::S3::Bucket", "AWS::KMS::Key")}
 
-    folder = synthesize(tmp_path, removal=removal)
-    resources = json.loads((folder / "slipstream-storage.template.json").read_text())["Resources"].values()
-    kept = {r["DeletionPolicy"] for r in resources if r["Type"] in ("AWS::S3::Bucket", "AWS::KMS::Key")}
-    assert kept == {policy}
+    assert kept(assembly) == {"Retain"}
+    assert kept(synthesize(tmp_path / "cdk.out", removal="destroy")) == {"Delete"}
+
+
+def test_a_job_file_with_mistakes_is_refused_with_file_line_and_key(tmp_path: Path) -> None:
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs" / "bad.yaml").write_text("name: bad\nepochs: 3\n")
+    with pytest.raises(JobFileError, match=r"bad\.yaml:2: epochs"):
+        build(App(outdir=str(tmp_path / "out")), project=tmp_path)
+
+
+def test_a_key_that_would_be_ignored_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "jobs").mkdir()
+    flights = (PROJECT / "jobs" / "flights.yaml").read_text()
+    (tmp_path / "jobs" / "two.yaml").write_text(flights.replace("compute:\n", "compute:\n  instance_count: 2\n"))
+    with pytest.raises(JobFileError, match="not available yet"):
+        build(App(outdir=str(tmp_path / "out")), project=tmp_path)
+
+
+def test_a_job_may_not_take_the_reapers_name() -> None:
+    with pytest.raises(ValueError, match="all jobs share"):
+        state_machine_name("reaper")

@@ -83,12 +83,13 @@ def decide(
     limits: dict[str, Any] | None = None,
     request: dict[str, Any] | None = None,
     pools: list[dict[str, Any]] | None = None,
+    started: float = NOW - 100,
 ) -> dict[str, Any]:
-    """The decision in this situation: one hour into a run of ten, unless a row says otherwise."""
+    """The decision in this situation: soon after the start of a run of nine hours, unless a row says otherwise."""
     decision: dict[str, Any] = evaluate(
         "decide",
         now=NOW,
-        started=NOW - 1 * HOUR,
+        started=started,
         execution=THIS,
         attempts=attempts(*records),
         progress=progress or {},

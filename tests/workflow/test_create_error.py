@@ -10,7 +10,7 @@ from tests.workflow.evaluate import evaluate
 
 QUOTA = (
     "The account-level service limit 'ml.p3dn.24xlarge for training job usage' is 0 Instances, with current "
-    "utilization of 0 Instances and a request delta of 1 Instances. Please use AWS Service Quotas to request an increase."
+    "utilization of 0 Instances and a request delta of 1 Instances. Please use AWS Service Quotas to ask for more."
 )
 CAPACITY = (
     "CapacityError: Unable to provision requested ML compute capacity. Please retry using a different ML instance type."
@@ -67,6 +67,7 @@ def ended(failure: str, status: str = "Failed") -> str:
         ("States.TaskFailed", ended(CAPACITY), "capacity"),
         ("States.TaskFailed", ended("InternalServerError: We encountered an internal error."), "service"),
         ("States.TaskFailed", ended("ClientError: Data download failed"), "invalid"),
+        ("States.TaskFailed", json.dumps({"ProcessingJobStatus": "Stopped"}), "stopped_by_user"),
         ("States.TaskFailed", "{cut off in the midd", "service"),
     ],
 )  # fmt: skip
@@ -84,9 +85,11 @@ def test_a_refusal_keeps_the_words_of_the_service() -> None:
 
 
 def test_a_failed_job_gives_its_reason_not_its_description() -> None:
-    cause = ended("AlgorithmError: column 'late' is missing")
-    refusal = evaluate("create_error", states={"errorOutput": {"Error": "States.TaskFailed", "Cause": cause}})
-    assert refusal["reason"] == "AlgorithmError: column 'late' is missing"
+    description = json.loads(ended("AlgorithmError: See job logs")) | {"ExitMessage": "column 'late' is missing"}
+    states = {"errorOutput": {"Error": "States.TaskFailed", "Cause": json.dumps(description)}}
+    assert evaluate("create_error", states=states)["reason"] == (
+        "AlgorithmError: See job logs; column 'late' is missing; Failed"
+    )
 
 
 def test_an_error_without_a_cause_is_its_own_reason() -> None:

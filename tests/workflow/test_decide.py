@@ -310,8 +310,15 @@ def test_looks_more_often_when_something_is_about_to_happen(record: str, progres
 
 
 def test_looks_less_often_in_a_run_of_weeks() -> None:
-    weeks = {"deadline_at": NOW - HOUR + 28 * 86400}
+    weeks = {"deadline_at": NOW - 100 + 28 * 86400}
     assert decide("running", progress={**HALF_WAY, "steps_per_s": 0.0005}, limits=weeks)["wait_s"] == 2420
+
+
+def test_looks_the_rarer_the_longer_a_run_takes() -> None:
+    waits = [
+        decide("running", progress=HALF_WAY, request={"look_s": 1}, started=NOW - t)["wait_s"] for t in (60, 600, HOUR)
+    ]
+    assert waits == [1, 3, 18]
 
 
 def test_the_input_says_how_often() -> None:

@@ -44,6 +44,13 @@ def test_a_turn_leaves_eighteen_events(world: World) -> None:
     assert len(run.history.events) / turns < 19
 
 
+def test_hours_of_looking_every_second_stay_within_an_executions_history(world: World) -> None:
+    world.aws.total_steps = 4 * 3600
+    run = world.run({"look_s": 1})
+    assert run.result.status == "SUCCEEDED"
+    assert len(run.history.events) < 20_000
+
+
 # -- faults ------------------------------------------------------------------------------------------------------------
 
 
