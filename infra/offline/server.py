@@ -25,7 +25,7 @@ from .keeping import ExecutionKeeper
 from .logs import CloudWatchLogs, restore_logs
 from .sagemaker import Engine, S3Objects
 from .sagemaker.jobs import ProcessingJob, TrainingJob
-from .seams import cloudformation, kms, parameters, s3
+from .seams import cloudformation, parameters, s3, tags
 from .seams import sagemaker as sagemaker_seam
 from .serving import Admin, TakingTurns, port_of, serve
 from .settings import Settings
@@ -124,12 +124,12 @@ class Server:
     def _install_seams(self, region: str) -> None:
         stacks, known = self._folder / "stacks.json", self._folder / "parameters.json"
         s3.install(self._files)
-        kms.install()
+        tags.install()
+        parameters.restore(known, account=ACCOUNT_ID, region=region)  # before stacks: templates refer to them
+        parameters.install(known)
         cloudformation.restore(stacks, account=ACCOUNT_ID, region=region)
         cloudformation.install(stacks)
-        s3.restore(self._files, account=ACCOUNT_ID, region=region)
-        parameters.restore(known, account=ACCOUNT_ID, region=region)
-        parameters.install(known)
+        s3.restore(self._files, account=ACCOUNT_ID, region=region)  # after stacks: they make the buckets
         restore_logs(self._folder / "logs", account=ACCOUNT_ID, region=region)
         sagemaker_seam.install(self._engine)
         moto_plugin.install(self._executions)

@@ -9,10 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,16 +19,9 @@ from infra.offline.faults import Fault
 from .conftest import FAST, Clients, clients_of
 from .sagemaker.requests import training_request
 from .sagemaker.test_host import DAEMON, alive
+from .waiting import until
 
 ROOT = Path(__file__).parents[2]
-
-
-def until(condition: Callable[[], Any], patience_s: float = 60.0) -> Any:
-    deadline = time.monotonic() + patience_s
-    while not (value := condition()):
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
-    return value
 
 
 def run_code(client: Clients, script: str, name: str = "flights-1a2b3c4d-01") -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from infra.offline.account import Account
+from infra.offline.account import Account, AccountInfo
 
-from .conftest import FAST, clients_of
+from .conftest import FAST, Clients, clients_of
+from .waiting import until
 
 ROOT = Path(__file__).parents[2]
 NODE = Path(sys.executable).with_name("node")
@@ -68,67 +71,80 @@ app.synth()
 """
 
 
-def test_the_life_of_an_app(account: Account, tmp_path: Path) -> None:
-    info = account.up(settings=FAST)
-    client = clients_of(account, info)
-    app = tmp_path / "app"
-    (app / "code").mkdir(parents=True)
-    (app / "code" / "main.py").write_text("print('hello')")
-    (app / "app.py").write_text(APP)
+class Cdk:
+    """The CDK CLI in an app's folder, pointed at an account by nothing but the account's variables."""
 
-    def cdk(*arguments: str, value: str = "one") -> str:
+    def __init__(self, account: Account, info: AccountInfo, folder: Path) -> None:
+        self._account = account
+        self._folder = folder
+        self._env = {
+            "PATH": f"{NODE.parent}{os.pathsep}{os.environ['PATH']}",
+            "HOME": str(folder),
+            "NO_COLOR": "1",
+            "CDK_DISABLE_VERSION_CHECK": "1",
+            **account.environment(info),
+        }
+        (folder / "code").mkdir()
+        (folder / "code" / "main.py").write_text("print('hello')")
+        (folder / "app.py").write_text(APP)
+
+    def synthesize(self, value: str) -> str:
+        """Once per value, for synthesis takes longer than most commands. Returns the assembly's folder."""
+        self("synth", "--quiet", "--output", value, "-c", f"value={value}", app=f"{sys.executable} app.py")
+        return value
+
+    def __call__(self, *arguments: str, app: str) -> str:
         done = subprocess.run(
-            [
-                str(NODE),
-                str(CDK),
-                "--app",
-                f"{sys.executable} app.py",
-                "--no-notices",
-                "-c",
-                f"value={value}",
-                *arguments,
-            ],
-            cwd=app,
-            env={
-                "PATH": f"{NODE.parent}{os.pathsep}{os.environ['PATH']}",
-                "HOME": str(tmp_path),
-                "NO_COLOR": "1",
-                "CDK_DISABLE_VERSION_CHECK": "1",
-                **account.environment(info),
-            },
+            [str(NODE), str(CDK), "--app", app, "--no-notices", *arguments],
+            cwd=self._folder,
+            env=self._env,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
         )
-        assert done.returncode == 0, f"{done.stdout}\n{(account.folder / 'account.log').read_text()[-3000:]}"
+        log = (self._account.folder / "account.log").read_text()
+        assert done.returncode == 0, f"{done.stdout}\n{log[-3000:]}"
         return done.stdout
 
-    def said() -> str:
-        states = client("stepfunctions")
-        machine = states.list_state_machines()["stateMachines"][0]["stateMachineArn"]
-        arn = states.start_execution(stateMachineArn=machine)["executionArn"]
-        while (execution := states.describe_execution(executionArn=arn))["status"] == "RUNNING":
-            pass
-        output: str = execution["output"]
-        return output
 
+def test_the_life_of_an_app(account: Account, tmp_path: Path) -> None:
+    info = account.up(settings=FAST)
+    client = clients_of(account, info)
+    (tmp_path / "app").mkdir()
+    cdk = Cdk(account, info, tmp_path / "app")
+    one, two = cdk.synthesize("one"), cdk.synthesize("two")
     deploy = ("deploy", "--all", "--method=direct", "--require-approval", "never")
-    assert "bootstrapped" in cdk("bootstrap", f"aws://123456789012/{info.region}")
-    assert "training.MachineArn = arn:aws:states:" in cdk(*deploy)
-    assert '"value":"one","bucket":"data-123456789012-us-east-1"' in said()
-    assets = client("s3").list_objects_v2(Bucket=f"cdk-hnb659fds-assets-123456789012-{info.region}")["Contents"]
-    (code,) = [asset["Key"] for asset in assets if asset["Key"].endswith(".zip")]
-    assert f'"code":"{code}"' in said()
 
-    assert cdk(*deploy).count("(no changes)") == 2
-    assert "Number of stacks with differences: 0" in cdk("diff", "--all")
-    assert "[+] two" in cdk("diff", "--all", value="two")
-    assert "(no changes)" not in cdk(*deploy, value="two")
-    assert '"value":"two"' in said()
+    assert "bootstrapped" in cdk("bootstrap", f"aws://123456789012/{info.region}", app=one)
+    assert "training.MachineArn = arn:aws:states:" in cdk(*deploy, app=one)
+    said = _output_of_the_machine(client)
+    assert (said["value"], said["bucket"]) == ("one", "data-123456789012-us-east-1")
+    assets = client("s3").list_objects_v2(Bucket=f"cdk-hnb659fds-assets-123456789012-{info.region}")["Contents"]
+    assert said["code"] in [asset["Key"] for asset in assets]
+
+    assert cdk(*deploy, app=one).count("(no changes)") == 2
+    assert "Number of stacks with differences: 0" in cdk("diff", "--all", app=one)
+    assert "[+] two" in cdk("diff", "--all", app=two)
+
+    assert "(no changes)" not in cdk(*deploy, app=two)
+    assert _output_of_the_machine(client)["value"] == "two"
     assert client("ssm").get_parameter(Name="/value")["Parameter"]["Value"] == "two"
 
-    cdk("destroy", "--all", "--force", value="two")
+    cdk("destroy", "--all", "--force", app=two)
     assert client("stepfunctions").list_state_machines()["stateMachines"] == []
     assert [stack["StackName"] for stack in client("cloudformation").describe_stacks()["Stacks"]] == ["CDKToolkit"]
+
+
+def _output_of_the_machine(client: Clients) -> dict[str, str]:
+    states = client("stepfunctions")
+    machine = states.list_state_machines()["stateMachines"][0]["stateMachineArn"]
+    arn = states.start_execution(stateMachineArn=machine)["executionArn"]
+    execution = until(lambda: _ended(states.describe_execution(executionArn=arn)))
+    output: dict[str, str] = json.loads(execution["output"])
+    return output
+
+
+def _ended(execution: dict[str, Any]) -> dict[str, Any] | None:
+    return None if execution["status"] == "RUNNING" else execution

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -17,17 +16,10 @@ from infra.offline.faults import Fault
 
 from .conftest import Clients
 from .sagemaker.requests import processing_request, training_request
+from .waiting import until
 
 ROLE = "arn:aws:iam::123456789012:role/states"
 LOG_GROUP = "/aws/sagemaker/TrainingJobs"
-
-
-def until(condition: Callable[[], Any], patience_s: float = 60.0) -> Any:
-    deadline = time.monotonic() + patience_s
-    while not (value := condition()):
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
-    return value
 
 
 def together(work: Callable[[int], Any], times: int) -> list[Any]:

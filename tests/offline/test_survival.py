@@ -11,7 +11,8 @@ from infra.offline.account import Account
 
 from .conftest import FAST, Clients, clients_of
 from .sagemaker.requests import training_request
-from .test_services import LOG_GROUP, ROLE, until
+from .test_services import LOG_GROUP, ROLE
+from .waiting import until
 
 TEMPLATE = {
     "Parameters": {"Version": {"Type": "AWS::SSM::Parameter::Value<String>", "Default": "/bootstrap/version"}},

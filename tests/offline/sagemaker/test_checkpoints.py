@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 from infra.offline.sagemaker import S3Uri
 from infra.offline.sagemaker.checkpoints import MARKER, CheckpointAgent, restore
 
+from ..waiting import until
 from .folder_objects import FolderObjects
 
 PREFIX = S3Uri("bucket", "flights/run/")
@@ -18,13 +17,6 @@ PREFIX = S3Uri("bucket", "flights/run/")
 def agent_for(store: FolderObjects, folder: Path, *, seed: str = "seed", interval_s: float = 0.01) -> CheckpointAgent:
     folder.mkdir(exist_ok=True)
     return CheckpointAgent(store, folder, PREFIX, seed=seed, interval_s=interval_s)
-
-
-def until(condition: Callable[[], object], patience_s: float = 20.0) -> None:
-    deadline = time.monotonic() + patience_s
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.005)
 
 
 def test_files_go_up_and_deletions_are_mirrored(tmp_path: Path) -> None:

@@ -6,13 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from infra.offline.sagemaker.processes import KILLED, Host
+
+from ..waiting import until
 
 DAEMON = """
 import os, sys, time
@@ -31,13 +31,6 @@ def start(tmp_path: Path, script: str, *arguments: str) -> Host:
     path = tmp_path / "script.py"
     path.write_text(script)
     return Host(["python3", str(path), *arguments], env=dict(os.environ), cwd=tmp_path, log=tmp_path / "log")
-
-
-def until(condition: Callable[[], object], patience_s: float = 20.0) -> None:
-    deadline = time.monotonic() + patience_s
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.01)
 
 
 def alive(pid: int) -> bool:

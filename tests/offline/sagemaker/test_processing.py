@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from infra.offline.sagemaker import SageMakerError
 
+from ..waiting import until
 from .requests import processing_request
 from .world import World
 
@@ -37,17 +36,14 @@ OUTPUT = {
 }
 
 
-def run(world: World, request: dict[str, Any], until: Callable[[dict[str, Any]], bool] | None = None) -> dict[str, Any]:
+def describe(world: World) -> dict[str, Any]:
+    return world.engine.describe_processing_job({"ProcessingJobName": NAME})
+
+
+def run(world: World, request: dict[str, Any]) -> dict[str, Any]:
     world.engine.create_processing_job(request)
-    return wait(world, until or (lambda job: job["ProcessingJobStatus"] not in ("InProgress", "Stopping")))
-
-
-def wait(world: World, condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-    deadline = time.monotonic() + 60
-    while not condition(job := world.engine.describe_processing_job({"ProcessingJobName": NAME})):
-        assert time.monotonic() < deadline, job
-        time.sleep(0.01)
-    return job
+    until(lambda: describe(world)["ProcessingJobStatus"] not in ("InProgress", "Stopping"))
+    return describe(world)
 
 
 def test_inputs_and_outputs(world: World) -> None:
@@ -88,7 +84,7 @@ def test_stopping(world: World) -> None:
     world.engine.create_processing_job(processing_request())
     world.until_printed("working")
     world.engine.stop_processing_job({"ProcessingJobName": NAME})
-    assert wait(world, lambda job: job["ProcessingJobStatus"] == "Stopped")
+    until(lambda: describe(world)["ProcessingJobStatus"] == "Stopped")
     with pytest.raises(SageMakerError, match="in status Stopped"):
         world.engine.stop_processing_job({"ProcessingJobName": NAME})
 

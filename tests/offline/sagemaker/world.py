@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from infra.offline.faults import Fault, Faults
 from infra.offline.sagemaker import Engine
 from infra.offline.settings import Settings
 
+from ..waiting import until
 from .folder_objects import FolderObjects
 
 FAST = Settings(phase_s=0.01, grace_s=20.0, sync_interval_s=0.02, poll_s=0.01)
@@ -64,21 +64,15 @@ class World:
         self.engine.create_training_job(request)
         return self.ended(request["TrainingJobName"])
 
-    def ended(self, name: str, patience_s: float = 60.0) -> dict[str, Any]:
-        return self.until(name, lambda job: job["TrainingJobStatus"] in ("Completed", "Failed", "Stopped"), patience_s)
+    def ended(self, name: str) -> dict[str, Any]:
+        return self.until(name, lambda job: job["TrainingJobStatus"] in ("Completed", "Failed", "Stopped"))
 
-    def until(self, name: str, condition: Any, patience_s: float = 60.0) -> dict[str, Any]:
-        deadline = time.monotonic() + patience_s
-        while not condition(job := self.describe(name)):
-            assert time.monotonic() < deadline, f"{name} is still {job['SecondaryStatus']}"
-            time.sleep(0.01)
-        return job
+    def until(self, name: str, condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        until(lambda: condition(self.describe(name)))
+        return self.describe(name)
 
-    def until_printed(self, text: str, patience_s: float = 60.0) -> None:
-        deadline = time.monotonic() + patience_s
-        while not any(text in line for line in self.logs.text()):
-            assert time.monotonic() < deadline, f"'{text}' was never printed"
-            time.sleep(0.01)
+    def until_printed(self, text: str) -> None:
+        until(lambda: any(text in line for line in self.logs.text()))
 
     def left_on_disk(self, name: str) -> list[str]:
         """What a job's folder has besides its record and logs."""
