@@ -8,6 +8,7 @@ import os
 import threading
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from .states.executions import Executions
 from .states.record import RUNNING
@@ -18,18 +19,20 @@ log = logging.getLogger(__name__)
 
 
 class ExecutionKeeper:
-    """Writes all executions down when one starts or ends, and from time to time while one runs.
+    """Writes each execution to a file of its own when it starts and ends, and from time to time while it runs.
 
     Args:
-        record: the file.
-        interval_s: most that a crash costs of a running execution's history.
+        folder: of the files.
+        interval_s: the most that a crash costs of a running execution's history.
     """
 
-    def __init__(self, executions: Executions, record: Path, *, interval_s: float = 5.0) -> None:
+    def __init__(self, executions: Executions, folder: Path, *, interval_s: float = 5.0) -> None:
         self._executions = executions
-        self._record = record
+        self._folder = folder
         self._interval_s = interval_s
+        self._lock = threading.Lock()
         self._running: set[str] = set()
+        self._to_write: set[str] = set()
         self._changed = threading.Event()
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="execution keeper", daemon=True)
@@ -37,9 +40,11 @@ class ExecutionKeeper:
     def start(self) -> None:
         """Take up the executions of an earlier life; those that ran are aborted, which EventBridge hears of."""
         self._executions.on_status_change(self._note)
-        if self._record.exists():
-            for arn in self._executions.restore(json.loads(self._record.read_text())):
-                log.warning("%s was cut off when the account ended", arn)
+        kept = [json.loads(path.read_text()) for path in self._folder.glob("*/*.json")]
+        kept.sort(key=lambda document: document["start_time"])
+        definitions = {document["definition"]: document["definition"] for document in kept}
+        for arn in self._executions.restore({"definitions": definitions, "executions": kept}):
+            log.warning("%s was cut off when the account ended", arn)
         self._thread.start()
 
     def close(self) -> None:
@@ -50,8 +55,10 @@ class ExecutionKeeper:
         self._write()
 
     def _note(self, detail: dict[str, Any]) -> None:
-        keep = self._running.add if detail["status"] == RUNNING else self._running.discard
-        keep(detail["executionArn"])
+        arn = detail["executionArn"]
+        with self._lock:
+            (self._running.add if detail["status"] == RUNNING else self._running.discard)(arn)
+            self._to_write.add(arn)
         self._changed.set()
 
     def _run(self) -> None:
@@ -61,6 +68,12 @@ class ExecutionKeeper:
             self._write()
 
     def _write(self) -> None:
-        temporary = self._record.with_suffix(".tmp")
-        temporary.write_text(json.dumps(self._executions.snapshot()))
-        os.replace(temporary, self._record)
+        with self._lock:
+            arns, self._to_write = self._to_write | self._running, set()
+        for arn in arns:
+            record = self._executions.describe(arn)
+            path = self._folder / record.machine_arn.rpartition(":")[2] / f"{quote(record.name, safe='')}.json"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary = path.with_suffix(".tmp")
+            temporary.write_text(json.dumps(record.to_json() | {"definition": record.definition}))
+            os.replace(temporary, path)

@@ -65,10 +65,11 @@ class Server:
         )
         self._services = BotoServices(endpoint_url=self.info.endpoint_url, region=region, poll_s=settings.sync_poll_s)
         self._executions = Executions(self._services)
-        self._keeper = ExecutionKeeper(self._executions, folder / "executions.json")
+        self._keeper = ExecutionKeeper(self._executions, folder / "executions")
         self._faults = Faults(faults)
         self._files = ObjectFiles(folder / "s3")
         self._bus = EventBus(account=ACCOUNT_ID, region=region, start_execution=self._start_execution)
+        self._closing = False
         self._publisher = ThreadPoolExecutor(1, thread_name_prefix="job events")
         logs = CloudWatchLogs(lambda: self._services.client("logs"), folder / "logs")
         self._engine = Engine(
@@ -97,10 +98,11 @@ class Server:
     def close(self) -> None:
         """End executions, then jobs (or executions would start new ones), then the service. The folder has the rest."""
         (self._folder / INFO_FILE).unlink(missing_ok=True)
+        self._closing = True
+        self._publisher.shutdown()
         self._executions.close()
         self._keeper.close()
         self._engine.close()
-        self._publisher.shutdown()
         self._services.close()
         self._http.shutdown()
         self._http.server_close()
@@ -164,7 +166,7 @@ class Server:
         )
 
     def _job_changed(self, job: TrainingJob | ProcessingJob) -> None:
-        if isinstance(job, TrainingJob):
+        if isinstance(job, TrainingJob) and not self._closing:
             self._publisher.submit(
                 self._bus.publish,
                 "aws.sagemaker",

@@ -9,10 +9,12 @@ import socket
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from typing import Any
 
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
 from werkzeug.serving import BaseWSGIServer, make_server
+from werkzeug.wsgi import ClosingIterator
 
 __all__ = ["ADMIN", "Admin", "TakingTurns", "port_of", "serve"]
 
@@ -43,8 +45,8 @@ class TakingTurns:
         if length:
             environ["wsgi.input"] = io.BytesIO(environ["wsgi.input"].read(int(length)))
         application = self._dispatcher.get_application(environ)
-        with self._turns[id(application)]:
-            return list(application(environ, start_response))
+        with self._turns[id(application)], closing(ClosingIterator(application(environ, start_response))) as answer:
+            return list(answer)
 
 
 class Admin:

@@ -6,6 +6,7 @@ Plain functions over request dictionaries, so that it can be tested without a se
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
 import time
@@ -26,6 +27,8 @@ from .shapes import check_request
 from .training import CUT_OFF, TrainingThread
 
 __all__ = ["Engine"]
+
+log = logging.getLogger(__name__)
 
 Request = Mapping[str, Any]
 Job = TrainingJob | ProcessingJob
@@ -152,12 +155,18 @@ class Engine:
         return {}
 
     def tags(self, arn: str) -> list[dict[str, str]] | None:
-        """A job's tags, to be changed in place; None when the ARN is not a job's."""
-        for job in self._jobs():
-            if job.arn == arn:
-                tags: list[dict[str, str]] = job.request.setdefault("Tags", [])
-                return tags
-        return None
+        """A job's tags; None when the ARN is not a job's."""
+        with self._platform.lock:
+            job = self._by_arn(arn)
+            return None if job is None else list(job.request.get("Tags", []))
+
+    def set_tags(self, arn: str, tags: list[dict[str, str]]) -> None:
+        """Replace a job's tags."""
+        with self._platform.lock:
+            job = self._by_arn(arn)
+            assert job is not None, arn
+            job.request["Tags"] = tags
+            self._keep(job)
 
     def running(self) -> list[str]:
         """Names of the jobs that have not ended."""
@@ -202,16 +211,25 @@ class Engine:
         self._threads[thread.job.arn] = thread
         thread.start()
 
+    def _by_arn(self, arn: str) -> Job | None:
+        return next((job for job in self._jobs() if job.arn == arn), None)
+
     def _changed(self, job: Job) -> None:
-        """Keep the record, so that the job is known after a restart, and tell the listener."""
+        try:
+            self._keep(job)
+        except OSError:  # a full disk: the job goes on, it will only be forgotten with the account
+            log.exception("cannot write the record of %s", job.name)
+        if job.status in ENDED:
+            self._threads.pop(job.arn, None)
+        self._on_change(job)
+
+    def _keep(self, job: Job) -> None:
+        """Write the record, so that the job is known in the account's next life."""
         folder = self._platform.job_folder(job)
         folder.mkdir(parents=True, exist_ok=True)
         temporary = folder / f"{_RECORD}.tmp"
         temporary.write_text(json.dumps(job.to_json(), default=str))
         os.replace(temporary, folder / _RECORD)
-        if job.status in ENDED:
-            self._threads.pop(job.arn, None)
-        self._on_change(job)
 
     def _recall(self) -> None:
         """Read the jobs of earlier lives of the account. What had not ended was cut off when it died."""

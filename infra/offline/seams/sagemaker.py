@@ -29,18 +29,20 @@ def install(engine: Engine) -> None:
         return _list_tags(self) if tags is None else ActionResult({"Tags": tags})
 
     def add_tags(self: SageMakerResponse) -> ActionResult:
-        tags = engine.tags(self.params["ResourceArn"])
+        arn = self.params["ResourceArn"]
+        tags = engine.tags(arn)
         if tags is None:
             return _add_tags(self)
         new = {tag["Key"]: tag for tag in self.params["Tags"]}
-        tags[:] = [tag for tag in tags if tag["Key"] not in new] + list(new.values())
-        return ActionResult({"Tags": tags})
+        engine.set_tags(arn, [tag for tag in tags if tag["Key"] not in new] + list(new.values()))
+        return ActionResult({"Tags": engine.tags(arn)})
 
     def delete_tags(self: SageMakerResponse) -> ActionResult:
-        tags = engine.tags(self.params["ResourceArn"])
+        arn = self.params["ResourceArn"]
+        tags = engine.tags(arn)
         if tags is None:
             return _delete_tags(self)
-        tags[:] = [tag for tag in tags if tag["Key"] not in self.params["TagKeys"]]
+        engine.set_tags(arn, [tag for tag in tags if tag["Key"] not in self.params["TagKeys"]])
         return ActionResult({})
 
     for handler in (list_tags, add_tags, delete_tags):
