@@ -49,10 +49,11 @@ class Progress:
         """Of this attempt, evaluations and checkpoints included: what a deadline has to be planned with."""
         return (self.live_step - self.start_step) / max(time.monotonic() - self.started, 1e-9)
 
-    def record(self, *, step: int, saved_step: int, steps_redone: int) -> dict[str, Any]:
+    def record(self, *, step: int, saved_step: int, start_step: int, steps_redone: int) -> dict[str, Any]:
         """The JSON document."""
         return {
             "step": step,
+            "start_step": start_step,
             "saved_step": saved_step,
             "live_step": self.live_step,
             "total_steps": self.total_steps,
@@ -108,6 +109,7 @@ class Publisher:
         self._interval_s = interval_s
         self._durable_step = 0
         self._steps_redone: int | None = None
+        self._start_step = progress.start_step
         self._prefixes: tuple[Prefix, Prefix | None] | None = None
         self._wake = threading.Condition()
         self._asked = self._seen = self._written = 0
@@ -157,11 +159,16 @@ class Publisher:
             if self._steps_redone is None:  # steps the last attempt ran beyond what this one starts from
                 lost = max(0, before.get("live_step", 0) - self._progress.start_step)
                 self._steps_redone = before.get("steps_redone", 0) + lost
+                if before.get("attempt") == self._progress.attempt:  # restarted inside its job: still the same attempt
+                    self._start_step = before.get("start_step", self._start_step)
             sizes = self._sizes()
             if checkpoints is not None:
                 self._durable_step = max(self._durable_step, durable_step(checkpoints.sizes(), sizes))
             record = self._progress.record(
-                step=self._durable_step, saved_step=max(sizes, default=0), steps_redone=self._steps_redone
+                step=self._durable_step,
+                saved_step=max(sizes, default=0),
+                start_step=self._start_step,
+                steps_redone=self._steps_redone,
             )
             artifacts.put_json(PROGRESS, record)
             return True

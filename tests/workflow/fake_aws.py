@@ -45,7 +45,8 @@ class Fate:
     failure: str = "slipstream exit=75 step=0 interrupted"
     interrupted_after_s: float | None = None
     """Taken away and given back inside the job after so much training; back after `waits_s`."""
-    billed_share: float = 1.0
+    billed_share: float = 0.35
+    """Of the seconds trained, on Spot: AWS bills the discount as time."""
 
 
 @dataclass
@@ -240,12 +241,15 @@ class FakeAws:
             answer["TrainingStartTime"] = _iso(job.created + job.fate.waits_s)
         if over:
             answer |= {"TrainingEndTime": _iso(ending["at"]), "TrainingTimeInSeconds": round(trained)}
-            answer |= {"BillableTimeInSeconds": round(trained * job.fate.billed_share)}
+            answer |= {"BillableTimeInSeconds": round(trained * self._share(job))}
             answer |= {"FailureReason": ending["failure"]} if ending["failure"] else {}
         if over and status == "Completed":
             model = f"{job.request['OutputDataConfig']['S3OutputPath']}{job.name}/output/model.tar.gz"
             answer["ModelArtifacts"] = {"S3ModelArtifacts": model}
         return answer
+
+    def _share(self, job: Job) -> float:
+        return job.fate.billed_share if job.request.get("EnableManagedSpotTraining") else 1.0
 
     def _spans(self, job: Job) -> list[tuple[str, float, float]]:
         """(secondary status, from, to), as if it went on for ever."""
@@ -298,6 +302,7 @@ class FakeAws:
     def _progress(self) -> dict[str, Any]:
         self._save()
         done = self._saved >= self.total_steps
+        spoke = [job for job in self.jobs.values() if self.clock.now() > job.created + job.fate.waits_s]
         return {
             "step": self._saved,
             "total_steps": self.total_steps,
@@ -305,6 +310,10 @@ class FakeAws:
             "done": done,
             "metrics": self.metrics if done else {},
             "weights_digest": "d1" * 32 if done else None,
+            "live_step": self._saved,
+            "saved_step": self._saved,
+            "start_step": spoke[-1].start_step if spoke else 0,
+            "attempt": spoke[-1].fence if spoke else 0,
             "steps_redone": 0,
             "fence": max((job.fence for job in self.jobs.values()), default=0),
         }

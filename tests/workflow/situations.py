@@ -68,6 +68,7 @@ def attempt(verdict: str, **fields: Any) -> dict[str, Any]:
         "execution": THIS,
         **steps,
         **fields,
+        "gained": max(0, (fields.get("end_step") or 0) - (fields.get("start_step") or 0)),
     }
 
 

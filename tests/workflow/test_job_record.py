@@ -50,6 +50,8 @@ def record(
         "execution": THIS,
         "verdict": "waiting",
         "reason": "Spot while slack lasts",
+        "usd_per_hour": 0.25,
+        "on_demand_usd_per_hour": 1.0,
         "closed": False,
     }
     return dict(
@@ -181,10 +183,10 @@ def test_waiting_counts_from_the_moment_the_instance_was_taken_away() -> None:
     [
         ({"BillableTimeInSeconds": 30, "TrainingTimeInSeconds": 100}, 30, 100),
         ({"BillableTimeInSeconds": 0, "TrainingTimeInSeconds": 100}, 0, 100),
-        ({"TrainingTimeInSeconds": 100}, 100, 100),  # missing: counted in full until AWS says otherwise
+        ({"TrainingTimeInSeconds": 100}, 25, 100),  # missing: at the discount of the price list
         ({}, 0, 0),
-        ({"TrainingStartTime": iso(-500), "TrainingEndTime": iso(-200)}, 300, 300),
-        ({"TrainingStartTime": (NOW - 500) * 1000, "TrainingEndTime": (NOW - 200) * 1000}, 300, 300),  # milliseconds
+        ({"TrainingStartTime": iso(-500), "TrainingEndTime": iso(-200)}, 75, 300),
+        ({"TrainingStartTime": (NOW - 500) * 1000, "TrainingEndTime": (NOW - 200) * 1000}, 75, 300),  # milliseconds
     ],
 )  # fmt: skip
 def test_seconds_billed_and_trained(fields: dict[str, Any], billable: float, trained: float) -> None:
@@ -194,7 +196,7 @@ def test_seconds_billed_and_trained(fields: dict[str, Any], billable: float, tra
 
 def test_a_running_job_costs_from_its_start_on() -> None:
     seen = record("InProgress", "Training", TrainingStartTime=iso(-120))
-    assert seen["billable_s"] == 120
+    assert (seen["billable_s"], seen["training_s"]) == (30, 120)
     assert "ended" not in seen
 
 

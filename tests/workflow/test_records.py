@@ -77,19 +77,47 @@ def test_nothing_open_nothing_judged() -> None:
 
 
 def test_an_open_attempt_takes_what_was_seen_and_stays_open() -> None:
-    seen = {"verdict": "running", "status": "InProgress", "billable_s": 1800, "training_s": 1800, "interruptions": 1}
+    seen = {"verdict": "running", "status": "InProgress", "billable_s": 900, "training_s": 1800, "interruptions": 1}
     first, last = judge(seen, "interrupted", "waiting")
     assert (first["verdict"], last["verdict"]) == ("interrupted", "running")
     assert (last["closed"], last["end_step"]) == (False, None)
-    assert (last["cost_usd"], last["on_demand_cost_usd"]) == (0.08, 0.23)
+    # Both at the on-demand price: the seconds that are billed hold the Spot discount already.
+    assert (last["cost_usd"], last["on_demand_cost_usd"]) == (0.115, 0.23)
 
 
-def test_an_attempt_closes_with_the_step_that_is_in_s3() -> None:
-    seen = {"verdict": "interrupted", "status": "Failed", "billable_s": 900, "training_s": 900, "ended": NOW - 7}
-    (closed,) = judge(
-        seen, attempt("running", start_step=100), progress={"step": 250, "total_steps": 1000, "done": False}
-    )
-    assert (closed["closed"], closed["start_step"], closed["end_step"], closed["ended"]) == (True, 100, 250, NOW - 7)
+@pytest.mark.parametrize(
+    ("exit_code", "end"),
+    [("75", 280), (None, 280), ("137", 250)],  # killed without a warning: only what was seen in S3 counts
+)
+def test_an_attempt_closes_with_the_step_it_saved(exit_code: str | None, end: int) -> None:
+    seen = {"verdict": "interrupted", "status": "Failed", "training_s": 900, "ended": NOW - 7, "exit": exit_code}
+    said = {"attempt": 1, "start_step": 120, "step": 250, "saved_step": 280, "live_step": 290, "done": False}
+    (closed,) = judge(seen, attempt("running", start_step=100), progress=said)
+    assert (closed["closed"], closed["ended"]) == (True, NOW - 7)
+    assert (closed["start_step"], closed["end_step"], closed["gained"]) == (120, end, end)
+
+
+def test_a_container_that_never_spoke_gained_nothing() -> None:
+    """What progress.json says is of the attempt before."""
+    seen = {"verdict": "interrupted", "status": "Failed", "exit": "75"}
+    said = {"attempt": 1, "start_step": 0, "step": 250, "saved_step": 250, "done": False}
+    _, closed = judge(seen, attempt("interrupted", end_step=250), attempt("running", start_step=250), progress=said)
+    assert (closed["start_step"], closed["end_step"], closed["gained"]) == (250, 250, 0)
+
+
+def test_ground_that_was_covered_before_is_not_gained_again() -> None:
+    """A checkpoint that never reached S3: the next attempt starts further back and gets no further."""
+    seen = {"verdict": "interrupted", "status": "Failed", "exit": "75"}
+    said = {"attempt": 2, "start_step": 100, "step": 100, "saved_step": 240, "done": False}
+    _, closed = judge(seen, attempt("interrupted", end_step=250), attempt("running", start_step=250), progress=said)
+    assert (closed["start_step"], closed["end_step"], closed["gained"]) == (100, 240, 0)
+
+
+def test_a_finished_attempt_ends_at_its_last_step() -> None:
+    seen = {"verdict": "completed", "status": "Completed"}
+    said = {"attempt": 1, "start_step": 0, "step": 250, "saved_step": 250, "live_step": 400, "done": True}
+    (closed,) = judge(seen, "running", progress=said)
+    assert (closed["end_step"], closed["gained"]) == (400, 400)
 
 
 def test_completed_with_work_left_is_an_interruption() -> None:
