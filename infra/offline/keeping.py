@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import threading
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from .files import write_atomically
 from .states.executions import Executions
 from .states.record import RUNNING
 
@@ -74,6 +74,4 @@ class ExecutionKeeper:
             record = self._executions.describe(arn)
             path = self._folder / record.machine_arn.rpartition(":")[2] / f"{quote(record.name, safe='')}.json"
             path.parent.mkdir(parents=True, exist_ok=True)
-            temporary = path.with_suffix(".tmp")
-            temporary.write_text(json.dumps(record.to_json() | {"definition": record.definition}))
-            os.replace(temporary, path)
+            write_atomically(path, json.dumps(record.to_json() | {"definition": record.definition}))

@@ -21,6 +21,7 @@ from werkzeug.serving import BaseWSGIServer
 from .account import INFO_FILE, SERVER_LOCK, AccountError, AccountInfo, environment
 from .events import EventBus, job_detail
 from .faults import Fault, Faults
+from .files import write_atomically
 from .keeping import ExecutionKeeper
 from .logs import CloudWatchLogs, restore_logs
 from .sagemaker import Engine, S3Objects
@@ -90,9 +91,7 @@ class Server:
         threading.Thread(target=self._http.serve_forever, name="http", daemon=True).start()
         self._executions.on_status_change(self._execution_changed)
         self._keeper.start()
-        temporary = self._folder / f"{INFO_FILE}.tmp"
-        temporary.write_text(json.dumps(asdict(self.info)))
-        os.replace(temporary, self._folder / INFO_FILE)
+        write_atomically(self._folder / INFO_FILE, json.dumps(asdict(self.info)))
         log.info("ready at %s", self.info.endpoint_url)
 
     def close(self) -> None:

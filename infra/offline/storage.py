@@ -15,6 +15,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
+from .files import write_atomically
+
 __all__ = ["ObjectFiles", "StoredObject"]
 
 _JOURNAL = "journal.jsonl"
@@ -122,9 +124,7 @@ class ObjectFiles:
                     value = path.read_bytes()
                     item.size, item.etag = len(value), _md5(value)
                 kept.append(item)
-        temporary = self._folder / f"{_JOURNAL}.tmp"
-        temporary.write_text("".join(json.dumps({"put": asdict(item)}) + "\n" for item in kept), encoding="utf-8")
-        os.replace(temporary, self._folder / _JOURNAL)
+        write_atomically(self._folder / _JOURNAL, "".join(json.dumps({"put": asdict(item)}) + "\n" for item in kept))
         self._recalled = kept
 
 

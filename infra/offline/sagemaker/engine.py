@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import shutil
 import time
 from collections.abc import Callable, Mapping
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..faults import AT_CREATE, Faults
+from ..files import write_atomically
 from ..settings import Settings
 from .errors import limit_exceeded, not_found, resource_in_use, throttled, validation
 from .jobs import ENDED, ProcessingJob, TrainingJob
@@ -227,9 +227,7 @@ class Engine:
         """Write the record, so that the job is known in the account's next life."""
         folder = self._platform.job_folder(job)
         folder.mkdir(parents=True, exist_ok=True)
-        temporary = folder / f"{_RECORD}.tmp"
-        temporary.write_text(json.dumps(job.to_json(), default=str))
-        os.replace(temporary, folder / _RECORD)
+        write_atomically(folder / _RECORD, json.dumps(job.to_json(), default=str))
 
     def _recall(self) -> None:
         """Read the jobs of earlier lives of the account. What had not ended was cut off when it died."""

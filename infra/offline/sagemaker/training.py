@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import logging
 import shutil
-import tarfile
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from ..faults import AT_START, WHILE_RUNNING, Fault
+from .artifacts import upload_artifacts
 from .channels import channel_objects
 from .checkpoints import CheckpointAgent, restore
 from .cluster import Cluster
@@ -262,17 +261,10 @@ class TrainingThread(JobThread):
                 self.platform.changed(self.job)
 
     def _upload_artifacts(self) -> None:
-        """/opt/ml/model and /opt/ml/output/data of the first host, as SageMaker packs them."""
-        if not self._containers:
-            return
-        root = self._containers[0].root
-        target = S3Uri.parse(self.job.request["OutputDataConfig"]["S3OutputPath"]) / self.job.name / "output"
-        model = target / "model.tar.gz"
-        self.platform.objects.put(model, _packed(root / "model", root.parent / "model.tar.gz"))
-        self.job.model_artifacts = str(model)
-        data = root / "output" / "data"
-        if any(data.iterdir()):
-            self.platform.objects.put(target / "output.tar.gz", _packed(data, root.parent / "output.tar.gz"))
+        if self._containers:
+            target = S3Uri.parse(self.job.request["OutputDataConfig"]["S3OutputPath"]) / self.job.name / "output"
+            model = upload_artifacts(self.platform.objects, self._containers[0].root, target)
+            self.job.model_artifacts = str(model)
 
     def _failure_file(self) -> str:
         """What the first host that wrote one left in /opt/ml/output/failure."""
@@ -301,10 +293,3 @@ def failure_reason(ending: Ending, failure_file: str) -> str:
     if failure_file and ending.cause != "killed":
         return f"AlgorithmError: {failure_file.strip()}, exit code: {ending.status}"
     return f"AlgorithmError: ExecuteUserScriptError:\nExitCode {ending.status}, exit code: {ending.status}"
-
-
-def _packed(folder: Path, archive: Path) -> Path:
-    with tarfile.open(archive, "w:gz", compresslevel=1) as tar:
-        for path in sorted(folder.iterdir()):
-            tar.add(path, arcname=path.name)
-    return archive

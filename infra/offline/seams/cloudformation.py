@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,8 @@ from typing import Any
 from moto.cloudformation.exceptions import ValidationError
 from moto.cloudformation.models import CloudFormationBackend, Stack, cloudformation_backends
 from moto.core.exceptions import ServiceException
+
+from ..files import write_atomically
 
 __all__ = ["install", "restore"]
 
@@ -98,6 +99,4 @@ def _write(backend: CloudFormationBackend, record: Path) -> None:
         for stack in backend.stacks.values()
         if stack.template
     ]
-    temporary = record.with_suffix(".tmp")
-    temporary.write_text(json.dumps(stacks))
-    os.replace(temporary, record)
+    write_atomically(record, json.dumps(stacks))

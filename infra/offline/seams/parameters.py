@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 from moto.ssm.models import ssm_backends
 from moto.ssm.responses import SimpleSystemManagerResponse
+
+from ..files import write_atomically
 
 __all__ = ["install", "restore"]
 
@@ -23,9 +24,7 @@ def install(record: Path) -> None:
     known: dict[str, dict[str, Any]] = json.loads(record.read_text()) if record.exists() else {}
 
     def write() -> None:
-        temporary = record.with_suffix(".tmp")
-        temporary.write_text(json.dumps(known))
-        os.replace(temporary, record)
+        write_atomically(record, json.dumps(known))
 
     def put_parameter(self: SimpleSystemManagerResponse) -> Any:
         answer = _put_parameter(self)
