@@ -21,19 +21,24 @@ demo: $(VENV)/.demo ## Install what is needed and run the main job offline, with
 test: $(VENV)/.dev ## Install what is needed and pass the tests
 	$(BIN)/python -m pytest
 
-check: $(VENV)/.dev ## Style, types, import rules and the security checks of the templates
+check: $(VENV)/.dev ## Style, types, import rules, schemas and the security checks of the templates
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m infra.spec.schema --check
+	node_modules/.bin/cdk synth --all --quiet --no-notices --output build/cdk.out
+	$(BIN)/cfn-lint build/cdk.out/*.template.json
+	$(BIN)/checkov --framework cloudformation --skip-download --quiet --compact --directory build/cdk.out
+	$(BIN)/python -m tests.stacks.lint build/cdk.out
 
 setup: $(VENV)/.demo ## Only install
 
-images: ## Regenerate the table of container images from the SageMaker SDK (1 GB, in an environment of its own)
+images: ## Regenerate the table of container images from the SageMaker SDK (0.5 GB, in an environment of its own)
 	$(PYTHON) -m venv .venv-images
-	.venv-images/bin/pip install --quiet "sagemaker>=3.27"
+	.venv-images/bin/pip install --quiet sagemaker-core==2.27.0 ruamel.yaml
 	.venv-images/bin/python -m infra.spec.generate_images
+	.venv-images/bin/python -m infra.spec.generate_images --check
 
 schema: $(VENV)/.dev ## Regenerate the JSON Schemas in docs/
 	$(BIN)/python -m infra.spec.schema

@@ -56,7 +56,11 @@ class Matching:
 
 JobName = Annotated[
     str,
-    Matching(r"^[a-z][a-z0-9-]{1,19}$", "a job name: 2 to 20 of a-z, 0-9 and '-', beginning with a letter"),
+    # slipstream-reaper is the machine that stops the jobs of aborted executions.
+    Matching(
+        r"^(?!reaper$)[a-z][a-z0-9-]{1,19}$",
+        "a job name: 2 to 20 of a-z, 0-9 and '-', beginning with a letter, and not 'reaper', which the kit uses itself",
+    ),
 ]
 TaskName = Annotated[
     str,

@@ -30,13 +30,13 @@ def test_what_is_available_is_not_refused(tmp_path: Path) -> None:
     assert load_job(write(tmp_path, LEAST)).unavailable() == []
 
 
-def test_ones_own_task_and_prepared_data_come_later(tmp_path: Path) -> None:
+def test_ones_own_task_runs_and_prepared_data_come_later(tmp_path: Path) -> None:
     job = load_job(write(tmp_path, changed({"task": "my.task:Task", "data.raw": "s3://bucket/prefix/"})))
-    assert [problem.key for problem in job.unavailable()] == ["task", "data.raw"]
+    assert [problem.key for problem in job.unavailable()] == ["data.raw"]
 
 
 def test_a_job_that_came_from_no_file_names_itself() -> None:
-    job = Job.model_validate_json(json.dumps(changed({"task": "my.task:Task"})))
+    job = Job.model_validate_json(json.dumps(changed({"compute.distribution": "torchrun"})))
     assert [str(problem) for problem in job.unavailable()] == [
-        "job least:1: task: a task of one's own is not available yet; leave it out"
+        "job least:1: compute.distribution: distribution 'torchrun' is not available yet; leave it out"
     ]

@@ -99,6 +99,7 @@ def test_hyperparameters_as_aws_takes_them(tmp_path: Path) -> None:
         ({"name": "f"}, "name", "is not a job name"),
         ({"name": "x" * 21}, "name", "is not a job name"),
         ({"name": "a/../b"}, "name", "is not a job name"),
+        ({"name": "reaper"}, "name", "not 'reaper', which the kit uses itself"),
         ({"name": "a'b"}, "name", "is not a job name"),
         ({"name": "flights\n"}, "name", "is not a job name"),
         ({"name": 7}, "name", "must be text, not 7"),

@@ -103,6 +103,7 @@ def test_the_document_has_what_the_workflow_reads(run: Run) -> None:
     assert written.pop("steps_per_s") > 0
     assert written == {
         "step": 15,
+        "start_step": 0,
         "saved_step": 25,
         "live_step": 30,
         "total_steps": 60,
@@ -128,6 +129,14 @@ def test_steps_redone_add_up_over_attempts(run: Run) -> None:
         assert publisher.flush()
         publisher.close()
         assert run.written["steps_redone"] == redone
+
+
+def test_an_attempt_that_is_restarted_inside_its_job_keeps_where_it_started(run: Run) -> None:
+    for attempt, start, told in [(1, 0, 0), (1, 22, 0), (2, 30, 30), (2, 41, 30)]:
+        publisher = run.publisher(progress_at(start, fence=attempt, attempt=attempt))
+        assert publisher.flush()
+        publisher.close()
+        assert run.written["start_step"] == told
 
 
 def test_a_higher_fence_stops_this_attempt_without_a_word(run: Run) -> None:

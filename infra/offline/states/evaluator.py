@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Final
 
-from jsonata import Functions, JException, Jsonata, Parser, Utils  # type: ignore[import-untyped]
+from jsonata import Functions, JException, Jsonata, Parser, Utils
 
 from infra.offline.states.functions import Frame
 from infra.offline.states.operators import OPERATORS, truth

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Final
 
-from jsonata import Functions, JException, Jsonata, Utils  # type: ignore[import-untyped]
+from jsonata import Functions, JException, Jsonata, Utils
 
 from infra.offline.states.values import loads
 

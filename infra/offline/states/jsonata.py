@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from jsonata import JException, Jsonata, Parser  # type: ignore[import-untyped]
+from jsonata import JException, Jsonata, Parser
 
 from infra.offline.states.errors import QueryEvaluationError
 from infra.offline.states.evaluator import evaluate

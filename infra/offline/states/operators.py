@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable
 from typing import Any, Final
 
-from jsonata import Jsonata  # type: ignore[import-untyped]
+from jsonata import Jsonata
 
 __all__ = ["OPERATORS", "truth"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from jsonata import Utils  # type: ignore[import-untyped]
+from jsonata import Utils
 
 from infra.offline.states.operators import truth
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from jsonata import Jsonata, Parser  # type: ignore[import-untyped]
+from jsonata import Jsonata, Parser
 
 __all__ = ["fits"]
 

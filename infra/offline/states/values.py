@@ -11,7 +11,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from jsonata import Utils  # type: ignore[import-untyped]
+from jsonata import Utils
 
 __all__ = ["NULL", "dumps", "inward", "iso_time", "json_type", "loads", "normalize", "outward"]
 
