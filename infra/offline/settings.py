@@ -21,5 +21,6 @@ class Settings:
     """Between two looks of the engine at a running container."""
     sync_poll_s: float = 0.5
     """Between two looks of a `.sync` task at its job."""
-    spot_billed_share: float = 1.0
-    """Share of its running seconds for which a Spot job is billed. See `TrainingJob.billed_share`."""
+    spot_billed_share: float = 0.35
+    """Share of its running seconds for which a Spot job is billed: the catalogue's Spot price over the on-demand one.
+    See `TrainingJob.billed_share`."""

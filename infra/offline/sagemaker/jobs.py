@@ -6,7 +6,6 @@ derived here from the transitions, so that they cannot disagree with them.
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Self
@@ -123,8 +122,8 @@ class TrainingJob:
         if self.ended:
             answer["TrainingEndTime"] = _time(self.modified)
             seconds = self.seconds_on_instances(self.modified)
-            answer["TrainingTimeInSeconds"] = math.ceil(seconds)
-            answer["BillableTimeInSeconds"] = math.ceil(seconds * (self.billed_share if self.spot else 1.0))
+            answer["TrainingTimeInSeconds"] = _whole(seconds)
+            answer["BillableTimeInSeconds"] = _whole(seconds * (self.billed_share if self.spot else 1.0))
         return {key: value for key, value in answer.items() if value not in (None, [])}
 
     def summary(self) -> dict[str, Any]:
@@ -216,6 +215,11 @@ def _transition(transition: Transition) -> dict[str, Any]:
         "StatusMessage": transition.message,
     }
     return answer | ({"EndTime": _time(transition.end)} if transition.end is not None else {})
+
+
+def _whole(seconds: float) -> int:
+    """Whole seconds, as AWS reports them; whoever had instances had them for a second at least."""
+    return max(1, round(seconds)) if seconds > 0 else 0
 
 
 def _time(seconds: float) -> datetime:

@@ -6,6 +6,8 @@ import itertools
 import json
 
 from infra.offline.sagemaker.jobs import ProcessingJob, TrainingJob
+from infra.offline.settings import Settings
+from infra.spec import catalogue
 
 from .requests import processing_request, spot_request
 
@@ -40,7 +42,12 @@ def test_waiting_for_instances_costs_nothing() -> None:
 
 
 def test_spot_seconds_can_be_billed_at_a_share() -> None:
-    assert job(*COMPLETED, share=0.4).describe()["BillableTimeInSeconds"] == 86
+    described = job(*COMPLETED, share=0.4).describe()
+    assert (described["TrainingTimeInSeconds"], described["BillableTimeInSeconds"]) == (215, 86)
+
+
+def test_the_account_bills_spot_as_the_catalogue_prices_it() -> None:
+    assert Settings().spot_billed_share == catalogue.spot_share
 
 
 def test_a_job_that_never_had_instances_costs_nothing() -> None:
