@@ -27,7 +27,7 @@ check: $(VENV)/.dev ## Style, types, import rules, schemas and the security chec
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m infra.spec.schema --check
-	node_modules/.bin/cdk synth --all --quiet --no-notices --output build/cdk.out
+	node_modules/.bin/cdk synth --quiet --no-notices --output build/cdk.out
 	$(BIN)/cfn-lint build/cdk.out/*.template.json
 	$(BIN)/checkov --framework cloudformation --skip-download --quiet --compact --directory build/cdk.out
 	$(BIN)/python -m tests.stacks.lint build/cdk.out

@@ -25,8 +25,9 @@ __all__ = ["AT_CREATE", "AT_START", "WHILE_RUNNING", "Fault", "FaultFileError", 
 AT_CREATE = ("throttle", "quota")
 """CreateTrainingJob itself is refused."""
 AT_START = ("capacity_error", "internal_error")
-"""The job is created and fails before its instances run. `internal_error` may also come while it runs."""
-WHILE_RUNNING = ("interrupt", "kill", "stop", "sync_stall", "internal_error", "out_of_memory")
+"""The job is created and fails before its instances run. With a time or a step they come while it runs: Spot takes
+the instance and has no other (`capacity_error`), the service breaks down (`internal_error`)."""
+WHILE_RUNNING = ("interrupt", "kill", "stop", "sync_stall", "capacity_error", "internal_error", "out_of_memory")
 _KINDS = tuple(dict.fromkeys((*WHILE_RUNNING, *AT_CREATE, *AT_START)))
 
 
@@ -155,7 +156,7 @@ def _due(rule: Fault, step: int | None, elapsed_s: float | None) -> bool:
         return step == rule.at_step
     if rule.after_s is not None:
         return elapsed_s is not None and elapsed_s >= rule.after_s
-    return True
+    return rule.do not in AT_START or elapsed_s is None
 
 
 def _check(values: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -183,8 +184,7 @@ def _check_timing(values: Mapping[str, Any]) -> list[tuple[str, str]]:
     if len(timed) == 2:
         return [("after_s", "give at_step or after_s, not both")]
     if timed and kind in _KINDS and kind not in WHILE_RUNNING:
-        when = "when the job is created" if kind in AT_CREATE else "before the container starts"
-        return [(timed[0], f"'{kind}' happens {when}: leave {timed[0]} out")]
+        return [(timed[0], f"'{kind}' happens when the job is created: leave {timed[0]} out")]
     if kind == "out_of_memory" and timed != ["at_step"]:
         return [("do", "'out_of_memory' needs at_step: the trainer runs out of memory in that step")]
     return []

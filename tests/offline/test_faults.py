@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.offline.faults import Fault, FaultFileError, Faults, attempt_of, load_faults
+from infra.offline.faults import AT_START, WHILE_RUNNING, Fault, FaultFileError, Faults, attempt_of, load_faults
 
 RUNNING = ("interrupt", "kill", "stop")
 
@@ -52,7 +52,6 @@ def test_the_contract_example_loads(tmp_path: Path) -> None:
         ("- {do: kill, after_s: soon}", 1, "number of seconds"),
         ("- {do: kill, after_s: 1, at_step: 3}", 1, "not both"),
         ("- {do: throttle, at_step: 3}", 1, "when the job is created"),
-        ("- {do: capacity_error, after_s: 3}", 1, "before the container starts"),
         ("- {do: out_of_memory}", 1, "needs at_step"),
         ("- kill", 1, "a rule is a mapping"),
         ("do: kill", 1, "is a list of rules"),
@@ -118,6 +117,12 @@ def test_a_step_fires_only_while_the_trainer_is_held_there() -> None:
     assert faults.take(RUNNING, "a-01", step=299) is None
     assert faults.take(RUNNING, "a-01", step=300) is not None
     assert faults.steps("a-01", RUNNING) == []
+
+
+def test_without_a_time_missing_capacity_is_met_at_the_start_only() -> None:
+    faults = Faults([Fault(do="capacity_error")])
+    assert faults.take(WHILE_RUNNING, "a-01", elapsed_s=9) is None
+    assert faults.take(AT_START, "a-01") is not None
 
 
 def test_seconds_count_from_the_container_start() -> None:

@@ -140,6 +140,10 @@ class TrainingThread(JobThread):
             case "interrupt":
                 self._end_hosts(cluster)
                 return Ending("interrupted")
+            case "capacity_error":  # taken away, and no other to be had
+                self._end_hosts(cluster)
+                self._enter("Interrupted", "Training job interrupted")
+                return Ending("capacity")
             case "kill":
                 cluster.kill()
                 return Ending("killed", KILLED)
@@ -165,7 +169,7 @@ class TrainingThread(JobThread):
     def _kinds(self) -> tuple[str, ...]:
         """Faults that can strike while this job runs: only Spot instances are reclaimed."""
         possible = [kind for kind in WHILE_RUNNING if kind != "out_of_memory"]
-        return tuple(kind for kind in possible if kind != "interrupt" or self.job.spot)
+        return tuple(kind for kind in possible if kind not in ("interrupt", "capacity_error") or self.job.spot)
 
     def _wait_in_phase(self) -> Ending | None:
         self._pause(self.platform.settings.phase_s)

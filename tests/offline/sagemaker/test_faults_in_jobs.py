@@ -98,6 +98,18 @@ def test_no_capacity(make_world: Callable[..., World]) -> None:
     assert world.run(spot_request("flights-1a2b3c4d-02"))["TrainingJobStatus"] == "Completed"
 
 
+def test_a_reclaim_after_which_there_is_no_capacity(make_world: Callable[..., World]) -> None:
+    """The container is warned and saves; SageMaker finds no other instance and gives the job up."""
+    world = make_world(Fault(do="capacity_error", at_step=4))
+    world.code(STEPS)
+    job = world.run(spot_request())
+    assert statuses(job) == ["Starting", "Downloading", "Training", "Interrupted", "Failed"]
+    assert job["FailureReason"].startswith("CapacityError:")
+    assert job["TrainingTimeInSeconds"] > 0
+    world.run(spot_request("flights-1a2b3c4d-02"))
+    assert world.logs.text() == ["from step 0", "stopped at step 4", "from step 4", "done"]
+
+
 @pytest.mark.parametrize(
     ("kind", "code", "words"),
     [
