@@ -100,7 +100,10 @@ def broken_job(root: Path) -> str:
     folder.mkdir()
     (folder / "__init__.py").write_text("", encoding="utf-8")
     (folder / "task.py").write_text(
-        "class Task:\n    def __init__(self, *args, **kwargs):\n        raise KeyError('no such column: tailwind')\n",
+        "from training.tasks import Task as Base\n\n\n"
+        "class Task(Base):\n"
+        "    def __init__(self, *args, **kwargs):\n"
+        "        raise KeyError('no such column: tailwind')\n",
         encoding="utf-8",
     )
     text = (REPO / "jobs" / "flights.yaml").read_text(encoding="utf-8")

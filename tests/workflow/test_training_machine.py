@@ -61,6 +61,15 @@ def test_an_interruption_inside_the_job_is_left_to_sagemaker(world: World, fates
     assert "interrupted; SageMaker restarts it" in run.reasons
 
 
+def test_an_interruption_between_two_looks_is_told_at_the_next(world: World, fates: Script) -> None:
+    fates(Fate(interrupted_after_s=1010, waits_s=1))
+    decisions = world.run().ledger["decisions"]
+    assert [(d["reason"], d["interruptions"]) for d in decisions if d["do"] == "wait"][-2:] == [
+        ("learning", 0),
+        ("learning", 1),
+    ]
+
+
 def test_an_interruption_that_ends_the_job_goes_on_from_the_checkpoint_on_the_same_pool(
     world: World, fates: Script
 ) -> None:
