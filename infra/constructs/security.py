@@ -9,7 +9,9 @@ from aws_cdk import Acknowledgment, CfnResource, Stack, Validations
 from aws_cdk import aws_iam as iam
 from constructs import IConstruct
 
-__all__ = ["accept", "allow"]
+from infra.constructs.names import Purpose, bucket_arn
+
+__all__ = ["accept", "allow", "allow_finding"]
 
 
 def allow(
@@ -34,6 +36,17 @@ def allow(
         if "*" in flat:
             assert because, f"{flat}: say why the wildcard is needed"
             Validations.of(role).acknowledge(Acknowledgment(id=f"AwsSolutions-IAM5[Resource::{flat}]", reason=because))
+
+
+def allow_finding(role: iam.Role, purposes: Sequence[Purpose], job: str) -> None:
+    """Let the role list the job's prefix of these buckets, and hear of an object there that it is missing.
+
+    Who may not list a bucket is told 403 instead of 404, and a first run, which has neither lock nor progress, looks
+    forbidden. A GetObject has no `s3:prefix`: without `IfExists` the condition would fail for it. What is given away is
+    that a list without any prefix names other jobs' objects, too; reading them stays forbidden.
+    """
+    buckets = [bucket_arn(purpose) for purpose in purposes]
+    allow(role, ["s3:ListBucket"], buckets, conditions={"StringLikeIfExists": {"s3:prefix": f"{job}/*"}})
 
 
 def accept(construct: IConstruct, **checks: str) -> None:

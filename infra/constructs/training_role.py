@@ -9,8 +9,8 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from infra.constructs.names import bucket_arn
-from infra.constructs.security import allow
+from infra.constructs.names import Purpose, bucket_arn
+from infra.constructs.security import allow, allow_finding
 
 __all__ = ["TrainingExecutionRole"]
 
@@ -48,9 +48,10 @@ class TrainingExecutionRole(Construct):
             description=f"Runs the training and processing jobs of '{job}'",
         )
         self._allow_buckets(job, raw_uri)
-        allow(self.role, ["s3:GetObject"], [code_arn])
+        self._allow_code(code_arn)
+        # Encrypt: asked for by OutputDataConfig.KmsKeyId, although the upload itself takes a data key.
+        allow(self.role, ["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey"], [key.key_arn])
         # CreateGrant: SageMaker encrypts the instances' volumes with the key, through a grant that it makes itself.
-        allow(self.role, ["kms:Decrypt", "kms:GenerateDataKey", "kms:DescribeKey"], [key.key_arn])
         allow(
             self.role,
             ["kms:CreateGrant"],
@@ -71,14 +72,20 @@ class TrainingExecutionRole(Construct):
             [bucket_arn("checkpoints", own)],
             because=_ITS_OWN,
         )
-        for bucket in (bucket_arn("data"), bucket_arn("artifacts"), bucket_arn("checkpoints")):
-            # Without ListBucket a missing object answers 403 instead of 404, and a first run looks forbidden.
-            self._allow_listing(bucket, own)
+        purposes: tuple[Purpose, ...] = ("data", "artifacts", "checkpoints")
+        allow_finding(self.role, purposes, job)
+        allow(self.role, ["s3:GetBucketLocation"], [bucket_arn(purpose) for purpose in purposes])
         if raw_uri is not None:
             name, _, prefix = raw_uri.removeprefix("s3://").partition("/")
             there = f"arn:{Aws.PARTITION}:s3:::{name}"
             allow(self.role, ["s3:GetObject"], [f"{there}/{prefix}*"], because="ends at data.raw of the job file")
             self._allow_listing(there, f"{prefix}*")
+
+    def _allow_code(self, code_arn: str) -> None:
+        """CreateTrainingJob lists each channel's objects itself: it refuses a role that may only read them."""
+        bucket, _, key = code_arn.partition("/")
+        allow(self.role, ["s3:GetObject"], [code_arn])
+        self._allow_listing(bucket, key)
 
     def _allow_listing(self, bucket: str, prefix: str) -> None:
         allow(self.role, ["s3:ListBucket"], [bucket], conditions={"StringLike": {"s3:prefix": prefix}})

@@ -7,7 +7,7 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from infra.constructs.names import arn, bucket_arn, state_machine_name
-from infra.constructs.security import allow
+from infra.constructs.security import allow, allow_finding
 
 __all__ = ["WorkflowRole", "allow_logging"]
 
@@ -66,13 +66,7 @@ class WorkflowRole(Construct):
     def _allow_state(self, job: str) -> None:
         own = f"{job}/*"
         allow(self.role, ["s3:GetObject", "s3:PutObject"], [bucket_arn("artifacts", own)], because=_ITS_OWN)
-        # Without ListBucket a missing object answers 403 instead of 404: a first run has neither lock nor progress.
-        allow(
-            self.role,
-            ["s3:ListBucket"],
-            [bucket_arn("artifacts"), bucket_arn("data")],
-            conditions={"StringLike": {"s3:prefix": own}},
-        )
+        allow_finding(self.role, ("artifacts", "data"), job)
         allow(self.role, ["ssm:GetParameter"], [arn("ssm", f"parameter/slipstream/{job}/data_version")])
         allow(
             self.role,

@@ -53,16 +53,29 @@ def test_the_execution_role_reaches_its_own_prefixes_only(statements: dict[str, 
 
 
 def test_the_execution_role_reads_one_code_bundle(statements: dict[str, list[Statement]]) -> None:
-    code = [arn for arn in resources(statements["execution"], "s3:GetObject") if "assets" in arn]
-    assert len(code) == 1
-    assert code[0].endswith(".zip")
+    (code,) = [arn for arn in resources(statements["execution"], "s3:GetObject") if "assets" in arn]
+    assert code.endswith(".zip")
+
+
+def test_the_execution_role_may_list_its_code_bundle(statements: dict[str, list[Statement]]) -> None:
+    """CreateTrainingJob looks for the objects of each channel with ListBucket, and refuses the job without it."""
+    (code,) = [arn for arn in resources(statements["execution"], "s3:GetObject") if "assets" in arn]
+    bucket, _, key = code.partition("/")
+    (listing,) = [s for s in statements["execution"] if bucket in resources([s], "s3:ListBucket")]
+    assert listing["Condition"] == {"StringLike": {"s3:prefix": key}}
+
+
+def test_models_may_be_encrypted_with_the_key(statements: dict[str, list[Statement]]) -> None:
+    for action in ("kms:Encrypt", "kms:GenerateDataKey", "kms:Decrypt", "kms:CreateGrant"):
+        assert len(resources(statements["execution"], action)) == 1, action
 
 
 @pytest.mark.parametrize("role", ["execution", "workflow"])
 def test_listing_ends_at_the_jobs_prefix(statements: dict[str, list[Statement]], role: str) -> None:
-    listing = [s for s in statements[role] if "s3:ListBucket" in as_list(s["Action"])]
+    listing = [s for s in statements[role] if any(BUCKET in arn for arn in resources([s], "s3:ListBucket"))]
     assert listing
-    assert all(s["Condition"] == {"StringLike": {"s3:prefix": "flights/*"}} for s in listing)
+    # IfExists: a GetObject of what is not there has no prefix, and has to hear 404, not 403.
+    assert all(s["Condition"] == {"StringLikeIfExists": {"s3:prefix": "flights/*"}} for s in listing)
 
 
 def test_the_workflow_role_works_on_jobs_named_after_its_job(statements: dict[str, list[Statement]]) -> None:
