@@ -318,7 +318,31 @@ def test_looks_the_rarer_the_longer_a_run_takes() -> None:
     waits = [
         decide("running", progress=HALF_WAY, request={"look_s": 1}, started=NOW - t)["wait_s"] for t in (60, 600, HOUR)
     ]
-    assert waits == [1, 3, 18]
+    assert waits == [1, 5, 26]
+
+
+@pytest.mark.parametrize(
+    ("record", "progress"),
+    [
+        ("waiting", {}),  # one Spot pool without capacity: no rung to go to
+        ("running", {}),  # a job that never says how far it is
+        ("running", {**HALF_WAY, "step": 1000}),  # one that does not end
+    ],
+)
+def test_the_longest_run_fits_a_history(record: str, progress: dict[str, Any]) -> None:
+    """An execution dies at 25,000 events, and the reaper stops its job: 18 a look, 3,800 are left to 200 attempts."""
+    num_looks, elapsed_s = 0, 0.0
+    while elapsed_s < 28 * 24 * HOUR:
+        decision = decide(
+            record,
+            progress=progress,
+            limits={"deadline_at": None, "max_cost_usd": None},
+            pools=POOLS[:1],
+            started=NOW - elapsed_s,
+        )
+        elapsed_s += decision["wait_s"]
+        num_looks += 1
+    assert 300 < num_looks < (25_000 - 3_800) / 18
 
 
 def test_the_input_says_how_often() -> None:

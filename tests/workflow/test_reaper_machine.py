@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from infra.offline.states import ExecutionResult, StateMachine
 from infra.workflow import reaper_definition
 from tests.workflow.conftest import MACHINE, World
+from tests.workflow.evaluate import evaluate
 
 REAPER = "arn:aws:states:us-east-1:111122223333:execution:slipstream-reaper:now"
 
@@ -64,6 +66,28 @@ def test_a_run_that_was_resumed_meanwhile_is_left_alone(world: World) -> None:
     world.aws.objects["artifacts-bucket/toy/0a1b2c3d/lock.json"] = {"execution": MACHINE + "second"}
     assert reap(world, execution, {"run": "0a1b2c3d"}).status == "SUCCEEDED"
     assert len(world.aws.running()) == 1
+
+
+def test_a_run_that_is_resumed_between_two_passes_keeps_its_new_job(world: World) -> None:
+    execution = abort(world, {"run": "0a1b2c3d"})
+    stop = world.aws._stopTrainingJob
+
+    def stopped_and_resumed(request: dict[str, Any]) -> dict[str, Any]:
+        answer = stop(request)
+        world.aws.objects["artifacts-bucket/toy/0a1b2c3d/lock.json"] = {"execution": MACHINE + "second"}
+        world.aws.jobs["toy-0a1b2c3d-02"] = replace(world.aws.jobs[request["TrainingJobName"]], stopped=None)
+        return answer
+
+    world.aws._stopTrainingJob = stopped_and_resumed  # type: ignore[method-assign]
+    assert reap(world, execution, {"run": "0a1b2c3d"}).status == "SUCCEEDED"
+    assert world.aws.running() == ["toy-0a1b2c3d-02"]
+
+
+@pytest.mark.parametrize("text", [None, "", "[]", '"resume"'])
+def test_an_input_that_the_event_does_not_hold_names_no_run(world: World, text: str | None) -> None:
+    detail = {"executionArn": abort(world), "input": text}
+    own = evaluate("reaped_run", states={"input": {"detail": {"executionArn": detail["executionArn"]}}})
+    assert evaluate("reaped_run", states={"input": {"detail": detail}}) == own
 
 
 def test_an_execution_that_never_had_the_lock_stops_nothing(world: World) -> None:
