@@ -33,7 +33,8 @@ def load_jobs(paths: Iterable[Path]) -> list[Job]:
     """Read several job files, in the order of their jobs' names.
 
     Raises:
-        JobFileError: with the errors of all files; two jobs of one name are an error of the second.
+        JobFileError: with the errors of all files; two jobs of one name are an error of the second. So are names that
+            differ in hyphens only: CloudFormation's names have none, `flights-2` and `flights2` would be one there.
     """
     jobs: dict[str, Job] = {}
     problems: list[Problem] = []
@@ -42,12 +43,13 @@ def load_jobs(paths: Iterable[Path]) -> list[Job]:
         problems += [problem for problem in found if problem.severity == "error"]
         if job is None:
             continue
-        if job.name in jobs:
-            problems.append(job.problem(("name",), f"{job.name!r} is the name of another file's job", rule="name-once"))
-        jobs.setdefault(job.name, job)
+        first = jobs.setdefault(job.name.replace("-", ""), job)
+        if first is not job:
+            message = f"{job.name!r} is too like {first.name!r}, the name of another file's job; rename one"
+            problems.append(job.problem(("name",), message, rule="name-once"))
     if problems:
         raise JobFileError(problems)
-    return [jobs[name] for name in sorted(jobs)]
+    return sorted(jobs.values(), key=lambda job: job.name)
 
 
 def check_file(path: Path) -> tuple[Job | None, list[Problem]]:

@@ -233,3 +233,11 @@ def test_two_jobs_of_one_name_and_every_files_errors(tmp_path: Path) -> None:
         ("b.yaml", "name"),
         ("c.yaml", "task"),
     ]
+
+
+def test_names_that_differ_in_hyphens_only(tmp_path: Path) -> None:
+    """`Flights2` in CloudFormation, both of them."""
+    for name in ("flights2", "flights-2"):
+        (tmp_path / f"{name}.yaml").write_text(json.dumps({**LEAST, "name": name}))
+    with pytest.raises(JobFileError, match="'flights2' is too like 'flights-2'"):
+        load_jobs(tmp_path.glob("*.yaml"))
