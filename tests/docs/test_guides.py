@@ -76,3 +76,7 @@ def test_the_workflow_guide_names_every_input_verdict_and_error() -> None:
     assert "quota" in verdicts
     assert "NoProgress" in errors
     assert named(verdicts | errors | set(ExecutionInput.model_fields), "workflow.md") == []
+
+
+def test_the_training_guide_shows_the_example_that_is_tested() -> None:
+    assert (DOCS / "examples" / "logistic" / "logistic.py").read_text(encoding="utf-8") in text("training.md")
