@@ -11,9 +11,13 @@ import sys
 def main(arguments: list[str]) -> int:
     command, *rest = arguments or ["train"]
     if command == "train":
+        from training.stop import StopRequest
+
+        # Before even the launcher is read: as process 1 of a container, it would never hear of an earlier SIGTERM.
+        stop = StopRequest().listen()
         from training.launch import main as launch
 
-        return launch()
+        return launch(stop)
     if command == "rank":
         from training.train import main as rank
 

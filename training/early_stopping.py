@@ -6,6 +6,7 @@ interrupted one had counted.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -27,14 +28,16 @@ class EarlyStopping:
         return self.num_bad >= self.config.patience
 
     def update(self, value: float) -> EarlyStopping:
-        """Account for one evaluation. NaN counts as no improvement: a diverged run must be able to stop."""
+        """Account for one evaluation. NaN and infinity count as no improvement: a diverged run must be able to stop."""
         if improves(value, self.best, mode=self.config.mode, min_delta=self.config.min_delta):
             return replace(self, best=value, num_bad=0)
         return replace(self, num_bad=self.num_bad + 1)
 
 
 def improves(value: float, best: float | None, *, mode: Literal["min", "max"], min_delta: float = 0.0) -> bool:
-    """Whether `value` is better than `best` (None: nothing yet) by more than `min_delta`. NaN never is."""
+    """Whether `value` is better than `best` (None: nothing yet) by more than `min_delta`. NaN or infinity never is."""
+    if not math.isfinite(value):
+        return False  # nor could progress.json hold it: JSON has no infinity
     if best is None:
-        return value == value
+        return True
     return value > best + min_delta if mode == "max" else value < best - min_delta

@@ -33,9 +33,8 @@ GRACE_S = 60.0
 _POLL_S = 0.05
 
 
-def main() -> int:
-    """Start this host's ranks, wait for them, return the exit code of the container."""
-    stop = StopRequest().listen()
+def main(stop: StopRequest) -> int:
+    """Start this host's ranks, wait for them, return the exit code of the container. `stop` listens already."""
     environment = Environment.read()
     with tempfile.TemporaryDirectory(prefix="slipstream-") as scratch:
         kills_before = oom_kills()
@@ -59,10 +58,8 @@ def main() -> int:
 
 def verdict(returncode: int, said: Outcome | None, *, stopping: bool, out_of_memory: bool) -> Outcome:
     """What the container says, from what its first failed rank said (None: nothing) and how it ended."""
-    if returncode >= 0 and said is not None and said.code == returncode:
-        return said
-    if returncode == 0:
-        return Outcome(code=0, step=None, reason="done")
+    if said is not None and (said.code == returncode or returncode < 0):
+        return said  # its last act: a signal that meets it after that changes nothing
     if out_of_memory:
         return Outcome(code=OUT_OF_MEMORY, step=None, reason="the kernel killed a process of this container for memory")
     if returncode == -signal.SIGTERM and stopping:
@@ -70,7 +67,8 @@ def verdict(returncode: int, said: Outcome | None, *, stopping: bool, out_of_mem
     if returncode < 0:
         name = signal.Signals(-returncode).name
         return Outcome(code=128 - returncode, step=None, reason=f"a rank was ended by {name}")
-    return Outcome(code=returncode or CODE_ERROR, step=None, reason="a rank ended without saying why")
+    # 0 as well: the code has called sys.exit or os._exit, and work may be left.
+    return Outcome(code=returncode or CODE_ERROR, step=None, reason=f"a rank ended with {returncode} without a word")
 
 
 def rank_variables(

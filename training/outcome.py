@@ -58,5 +58,8 @@ class Outcome:
             if room < 0:
                 break
             kept.insert(0, text)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("\n".join([self.line[:_FAILURE_CHARACTERS], *kept]) + "\n")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("\n".join([self.line[:_FAILURE_CHARACTERS], *kept]) + "\n")
+        except OSError as error:  # a full disk, or no /opt/ml: the exit code says the same, and must not turn into 1
+            print(f"slipstream {path} could not be written: {error}", flush=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -89,7 +89,8 @@ def durable_step(objects: Mapping[str, int], checkpoints: Mapping[int, Mapping[s
 class Publisher:
     """Writes progress.json every `interval_s`, on `flush`, and at the end.
 
-    `sizes()` gives the verified local checkpoints. S3 out of reach is logged and borne: training goes on.
+    `sizes()` gives the verified local checkpoints, `on_durable` hears the newest step that S3 holds whole. S3 out of
+    reach is logged and borne: training goes on.
     """
 
     def __init__(
@@ -101,12 +102,14 @@ class Publisher:
         sizes: Any,
         stop: StopRequest,
         interval_s: float,
+        on_durable: Callable[[int], None] = lambda step: None,
     ) -> None:
         self._progress = progress
         self._uris = (artifacts, checkpoints)
         self._sizes = sizes
         self._stop = stop
         self._interval_s = interval_s
+        self._on_durable = on_durable
         self._durable_step = 0
         self._steps_redone: int | None = None
         self._start_step = progress.start_step
@@ -164,6 +167,7 @@ class Publisher:
             sizes = self._sizes()
             if checkpoints is not None:
                 self._durable_step = max(self._durable_step, durable_step(checkpoints.sizes(), sizes))
+                self._on_durable(self._durable_step)
             record = self._progress.record(
                 step=self._durable_step,
                 saved_step=max(sizes, default=0),

@@ -7,6 +7,7 @@ import importlib
 import logging
 import math
 import platform
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -67,11 +68,11 @@ def run(config: Hyperparameters, environment: Environment, stop: StopRequest) ->
     try:
         return _train(trainer, progress, publisher, environment, stop)
     except DivergedError as error:
-        return Outcome(code=DIVERGED, step=max(checkpoints.sizes, default=0), reason=str(error))
+        return Outcome(code=DIVERGED, step=_kept_step(checkpoints), reason=str(error))
     except Exception as error:
         if not _is_out_of_memory(error):
             raise
-        return Outcome(code=OUT_OF_MEMORY, step=max(checkpoints.sizes, default=0), reason=f"out of memory: {error}")
+        return Outcome(code=OUT_OF_MEMORY, step=_kept_step(checkpoints), reason=f"out of memory: {error}")
     finally:
         if publisher:
             publisher.close()
@@ -112,7 +113,8 @@ def _train(
     _log.info("weights_digest=%s", progress.weights_digest)
     if publisher and not publisher.flush(_FINAL_PROGRESS_S):
         # The workflow would wait for a figure that never comes; another attempt starts from the last checkpoint.
-        return Outcome(code=INTERRUPTED, step=trainer.step, reason="trained, but progress.json could not be written")
+        why = f"fenced: {stop.reason}" if stop.fenced else "progress.json could not be written"
+        return Outcome(code=INTERRUPTED, step=trainer.step, reason=f"trained, but {why}")
     return Outcome(code=DONE, step=trainer.step, reason="stopped early" if trainer.stopped_early else "done")
 
 
@@ -186,7 +188,15 @@ def _publisher(
         sizes=lambda: checkpoints.sizes,
         stop=stop,
         interval_s=environment.progress_interval_s,
+        on_durable=checkpoints.note_durable,
     )
+
+
+def _kept_step(checkpoints: CheckpointManager) -> int:
+    """Newest step on disk, when the save under way, if any, has ended: the process is about to."""
+    with suppress(Exception):  # what has gone wrong before is the better reason
+        checkpoints.wait()
+    return max(checkpoints.sizes, default=0)
 
 
 def _is_out_of_memory(error: Exception) -> bool:
@@ -195,8 +205,8 @@ def _is_out_of_memory(error: Exception) -> bool:
 
 
 def _cpu_capability() -> str:
-    probe = getattr(torch.backends.cpu, "get_cpu_capability", None)  # torch 2.1
-    return probe() if probe else "unknown"
+    backend = getattr(torch.backends, "cpu", None)  # torch 2.1, the whole module
+    return backend.get_cpu_capability() if backend else "unknown"
 
 
 def _source(module: str) -> str:

@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] = ()) -> int:
         outcome = _run(environment, arguments, stop)
     except ConfigError as error:
         outcome = Outcome(code=CODE_ERROR, step=None, reason=f"hyperparameters.{error}")
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a task that calls sys.exit(0) is not done
         traceback.print_exc()
         outcome = Outcome(code=CODE_ERROR, step=None, reason=f"{type(error).__name__}: {error}")
     _report(environment, outcome)

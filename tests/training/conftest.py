@@ -17,8 +17,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
+from training import session
+from training.checkpoint import read_tensors
+from training.config import Hyperparameters
+from training.digest import weights_digest
+from training.environment import Environment
+from training.outcome import Outcome
 from training.prepare.main import prepare
+from training.stop import StopRequest
 
 ROOT = Path(__file__).parents[2]
 NUM_ROWS = 800
@@ -128,6 +136,12 @@ class Container:
         output, _ = process.communicate(timeout=120)
         return process.returncode, output
 
+    def attempt(self, **variables: str) -> Outcome:
+        """The same without the processes, where they are not what is tested: importing torch takes seconds."""
+        torch.set_num_threads(1)  # as OMP_NUM_THREADS above
+        environment = Environment.read({"SAGEMAKER_BASE_DIR": str(self.base), **self.variables, **variables})
+        return session.run(Hyperparameters.from_strings(environment.hyperparameters), environment, StopRequest())
+
     def hold_at(self, step: int) -> dict[str, str]:
         """Variables with which training stands still after `step`."""
         path = self.base / "hold.json"
@@ -138,6 +152,11 @@ class Container:
 
     def wait_for_hold(self, step: int) -> None:
         wait_until(lambda: _text(self.base / "hold.json.reached") == str(step), "the hold")
+
+    @property
+    def digest(self) -> str:
+        """Of the last weights in the model's folder."""
+        return weights_digest(read_tensors((self.base / "model" / "last.safetensors").read_bytes()))
 
     @property
     def failure(self) -> str:

@@ -237,6 +237,23 @@ def test_only_so_many_stay(tmp_path: Path) -> None:
     assert made.sizes[40] == on_disk
 
 
+def test_the_newest_that_is_whole_in_s3_stays_however_old(tmp_path: Path) -> None:
+    """The agent mirrors deletions at once, while newer checkpoints are still on their way up."""
+    made = save(tmp_path, 10, 20, keep=2)
+    made.note_durable(10)
+    for step in (30, 40, 50):
+        made.save(step, state_of(step))
+    made.wait()
+    assert sorted(made.sizes) == [10, 40, 50]
+    assert restored_step(tmp_path) == 50
+    made.note_durable(45)  # of 40, say, which was pruned while S3 was being listed: what is here counts
+    for step in (60, 70):
+        made.save(step, state_of(step))
+    made.wait()
+    assert sorted(made.sizes) == [40, 60, 70]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["step-00000040", "step-00000060", "step-00000070"]
+
+
 def test_torn_ones_do_not_count_as_kept(tmp_path: Path) -> None:
     save(tmp_path, 10, 20, 30)
     truncate(tmp_path / "step-00000030")

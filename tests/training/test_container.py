@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import shutil
@@ -12,11 +13,18 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from tests.training.conftest import HYPERPARAMETERS, ROOT, Container, wait_until
-from training.config import metric_regex
+from training import session, train
+from training.checkpoint import IdentityError
+from training.config import Hyperparameters, metric_regex
+from training.environment import Environment
+from training.outcome import Outcome
+from training.stop import StopRequest
 
 TOTAL_STEPS = 60
+INTERRUPTED_AT = 37
 
 
 def digest(output: str) -> str:
@@ -58,50 +66,63 @@ def test_metrics_are_found_by_their_patterns(uninterrupted: str) -> None:
         assert all(0 < value < 2 for value in values)
 
 
-def test_sigterm_saves_at_the_step_boundary_and_the_resume_is_bit_exact(
-    container: Container, uninterrupted: str
-) -> None:
-    step = 37
-    process = container.start(**container.hold_at(step))
-    container.wait_for_hold(step)
+@pytest.fixture(scope="module")
+def interrupted(tmp_path_factory: pytest.TempPathFactory, prepared: Path, code_zip: Path) -> Container:
+    """Ended by SIGTERM after step 37; its last line is its failure. Do not write there."""
+    made = Container(tmp_path_factory.mktemp("interrupted") / "ml", [sys.executable, str(code_zip)])
+    made.channels(prepared)
+    made.hyperparameters(HYPERPARAMETERS)
+    process = made.start(**made.hold_at(INTERRUPTED_AT))
+    made.wait_for_hold(INTERRUPTED_AT)
     process.send_signal(signal.SIGTERM)
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 75, output
-    assert last_line(output).startswith(f"slipstream exit=75 step={step} SIGTERM")
-    assert container.failure.splitlines()[0] == last_line(output)
+    assert last_line(output) == made.failure.splitlines()[0]
+    return made
 
+
+def continue_from(interrupted: Container, container: Container) -> None:
+    shutil.copytree(interrupted.base / "checkpoints", container.base / "checkpoints")
+
+
+def test_sigterm_saves_at_the_step_boundary_and_the_resume_is_bit_exact(
+    container: Container, interrupted: Container, uninterrupted: str
+) -> None:
+    assert interrupted.failure.startswith(f"slipstream exit=75 step={INTERRUPTED_AT} SIGTERM")
+    continue_from(interrupted, container)
     code, output = container.run()
     assert code == 0, output
-    assert f"step={step} resumed, bit-exact" in output
+    assert f"step={INTERRUPTED_AT} resumed, bit-exact" in output
     assert digest(output) == digest(uninterrupted)
     assert output.splitlines()[-3:] == uninterrupted.splitlines()[-3:]
 
 
-def test_kill_without_warning_resumes_from_the_last_checkpoint(container: Container, uninterrupted: str) -> None:
-    variables = {**container.hold_at(30), "SLIPSTREAM_CHECKPOINT": '{"interval": 0.001}'}
-    process = container.start(**variables)
+def test_a_kill_without_warning_takes_the_rank_along_and_resumes_from_the_last_checkpoint(
+    container: Container, uninterrupted: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    process = container.start(**container.hold_at(30), SLIPSTREAM_CHECKPOINT='{"interval": 0.001}')
     container.wait_for_hold(30)
+    (rank,) = children(process.pid)
+    process.kill()
+    process.wait()
+    wait_until(lambda: not Path(f"/proc/{rank}").exists(), "the end of the rank")
+
+    with caplog.at_level(logging.INFO):
+        assert container.attempt().code == 0
+    resumed = re.search(r"step=(\d+) resumed, bit-exact", caplog.text)
+    assert resumed
+    assert 0 < int(resumed[1]) <= 30
+    assert container.digest == digest(uninterrupted)
+
+
+def test_a_killed_rank_is_no_interruption_with_a_checkpoint(container: Container) -> None:
+    process = container.start()
+    wait_until(lambda: bool(children(process.pid)), "the rank")
     (rank,) = children(process.pid)
     os.kill(rank, signal.SIGKILL)
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 137, output
     assert "exit=137 a rank was ended by SIGKILL" in container.failure
-
-    code, output = container.run()
-    assert code == 0, output
-    resumed = re.search(r"step=(\d+) resumed, bit-exact", output)
-    assert resumed
-    assert 0 < int(resumed[1]) <= 30
-    assert digest(output) == digest(uninterrupted)
-
-
-def test_a_rank_does_not_outlive_its_launcher(container: Container) -> None:
-    process = container.start(**container.hold_at(5))
-    container.wait_for_hold(5)
-    (rank,) = children(process.pid)
-    process.kill()
-    process.wait()
-    wait_until(lambda: not Path(f"/proc/{rank}").exists(), "the end of the rank")
 
 
 def test_sigterm_while_importing_leaves_everything_untouched(container: Container) -> None:
@@ -114,19 +135,17 @@ def test_sigterm_while_importing_leaves_everything_untouched(container: Containe
     assert not list((container.base / "checkpoints").glob("step-*"))
 
 
-def test_a_changed_training_is_refused_and_a_changed_micro_batch_is_not(container: Container) -> None:
-    process = container.start(**container.hold_at(20))
-    container.wait_for_hold(20)
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
+def test_a_changed_training_is_refused_and_a_changed_micro_batch_is_not(
+    container: Container, interrupted: Container, caplog: pytest.LogCaptureFixture
+) -> None:
+    continue_from(interrupted, container)
     container.hyperparameters({**HYPERPARAMETERS, "learning_rate": 0.02})
-    code, output = container.run()
-    assert code == 1, output
-    assert "hyperparameters.learning_rate: 0.01 -> 0.02" in container.failure
+    with pytest.raises(IdentityError, match=r"hyperparameters\.learning_rate: 0\.01 -> 0\.02"):
+        container.attempt()
     container.hyperparameters(HYPERPARAMETERS)
-    code, output = container.run(SLIPSTREAM_MICRO_BATCH_DIVISOR="2")
-    assert code == 0, output
-    assert "step=20 resumed, order-exact micro_batch_size: 32 -> 16" in output
+    with caplog.at_level(logging.INFO):
+        assert container.attempt(SLIPSTREAM_MICRO_BATCH_DIVISOR="2").code == 0
+    assert f"step={INTERRUPTED_AT} resumed, order-exact micro_batch_size: 32 -> 16" in caplog.text
 
 
 def test_an_error_of_the_code_is_said_once_and_is_no_interruption(container: Container) -> None:
@@ -153,17 +172,42 @@ def test_a_diverged_run_keeps_its_last_good_checkpoint(container: Container) -> 
     container.hyperparameters(
         {**HYPERPARAMETERS, "optimizer": "sgd", "learning_rate": 1e30, "schedule": "constant", "momentum": 0.0}
     )
-    code, output = container.run(SLIPSTREAM_CHECKPOINT='{"interval": 0.001}')
-    assert code == 77, output
-    assert re.search(r"slipstream exit=77 step=\d+ .* at step \d+; lower learning_rate", container.failure)
+    outcome = container.attempt(SLIPSTREAM_CHECKPOINT='{"interval": 0.001}')
+    assert outcome.code == 77
+    assert re.search(r"at step \d+; lower learning_rate", outcome.reason)
+    kept = [int(path.name.removeprefix("step-")) for path in (container.base / "checkpoints").glob("step-*")]
+    assert outcome.step == max(kept, default=0)
 
 
 def test_out_of_memory_has_its_own_code(container: Container) -> None:
     hold = container.base / "hold.json"
     hold.write_text(json.dumps({"oom_at": [12]}))
-    code, output = container.run(SLIPSTREAM_HOLD=str(hold))
-    assert code == 76, output
-    assert "slipstream exit=76" in container.failure
+    outcome = container.attempt(SLIPSTREAM_HOLD=str(hold), SLIPSTREAM_CHECKPOINT='{"interval": 0.001}')
+    assert outcome.code == 76
+    assert "out of memory" in outcome.reason
+    assert outcome.step is not None
+    assert 0 < outcome.step < 12
+    assert (container.base / "checkpoints" / f"step-{outcome.step:08d}").exists()
+
+
+def test_a_task_that_ends_the_process_has_not_ended_the_training(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def run(config: Hyperparameters, environment: Environment, stop: StopRequest) -> Outcome:
+        sys.exit(0)
+
+    monkeypatch.setattr(session, "run", run)
+    monkeypatch.setattr(StopRequest, "listen", lambda self: self)
+    monkeypatch.setattr(logging, "basicConfig", lambda **options: None)
+    monkeypatch.setenv("SAGEMAKER_BASE_DIR", str(tmp_path))
+    assert train.main() == 1
+    assert (tmp_path / "output" / "failure").read_text() == "slipstream exit=1 SystemExit: 0\n"
+
+
+def test_torch_2_0_has_no_cpu_backend_to_ask(container: Container, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(torch.backends, "cpu")
+    container.hyperparameters({**HYPERPARAMETERS, "epochs": 1})
+    assert container.attempt().code == 0
 
 
 def test_script_mode_runs_the_file_from_any_folder(container: Container, tmp_path: Path, uninterrupted: str) -> None:

@@ -25,10 +25,18 @@ def after(values: list[float], *, mode: Literal["min", "max"] = "max", **rest: f
         ([1.0, 0.9, 0.95, 0.9], "min", True),
         ([float("nan"), float("nan")], "max", True),
         ([0.5, float("nan"), float("nan")], "max", True),
+        ([float("inf"), float("inf")], "min", True),
+        ([float("inf"), 0.9, 0.95], "min", False),
     ],
 )
 def test_patience(values: list[float], mode: Literal["min", "max"], stop: bool) -> None:
     assert after(values, mode=mode).should_stop is stop
+
+
+def test_infinity_is_never_the_best() -> None:
+    """progress.json is JSON, which has none: the workflow could not read it."""
+    assert after([float("inf")], mode="min").best is None
+    assert after([0.5, float("inf")], mode="max").best == 0.5
 
 
 def test_a_small_gain_is_no_improvement() -> None:

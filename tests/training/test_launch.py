@@ -22,7 +22,9 @@ SAID = Outcome(code=75, step=300, reason="SIGTERM; checkpoint of step 300 is on 
         (1, Outcome(code=1, step=None, reason="ValueError"), False, False, 1),
         (1, None, False, False, 1),  # died while importing
         (-9, None, False, False, 137),
-        (-9, SAID, False, False, 137),
+        (-9, SAID, False, False, 75),  # hit when it had said everything
+        (-15, Outcome(code=0, step=60, reason="done"), True, False, 0),
+        (0, None, False, False, 1),  # sys.exit(0) somewhere in a task: not done
         (-9, None, False, True, 76),
         (-15, None, True, False, 75),
         (-15, None, False, False, 143),
@@ -95,6 +97,14 @@ def test_the_failure_file_fits_and_starts_with_the_line(tmp_path: Path) -> None:
     assert text.splitlines()[0] == "slipstream exit=75 step=300 SIGTERM; checkpoint of step 300 is on disk"
     assert text.splitlines()[-1].startswith("line 39")
     assert len(text) <= 1024
+
+
+def test_a_failure_file_that_cannot_be_written_changes_no_exit_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "output").write_text("in the way, as a full disk would be")
+    SAID.write_failure(tmp_path / "output" / "failure")
+    assert "failure could not be written" in capsys.readouterr().out
 
 
 def test_an_outcome_survives_its_file(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from training.data.manifest import MANIFEST, CategoricalFeature, DataError, Mani
 from training.data.tables import encode, read_split
 from training.prepare.clean import clean
 from training.prepare.main import main, prepare, read_table
+from training.prepare.shards import fit_features
 from training.prepare.split import split_rows
 from training.s3 import Prefix
 
@@ -141,6 +142,15 @@ def test_derived_columns() -> None:
     assert (frame["utc"][0], frame["local"][0]) == (2, 1)  # Wednesday in Greenwich, still Tuesday in New York
 
 
+def test_infinity_counts_as_missing() -> None:
+    frame = pd.DataFrame({"x": [1.0, float("inf"), -float("inf")], "late": [0, 1, 0]})
+    config = PrepareConfig.from_mapping({"source": "f", "label": {"column": "late"}, "numeric": ["x"]})
+    cleaned, report = clean(frame, config, no_table)
+    assert report.missing == {"x": 2}
+    (feature,), _ = fit_features(cleaned, config)
+    assert (feature.mean, feature.impute) == (1.0, 1.0)
+
+
 def test_rows_with_missing_features_can_be_dropped(tmp_path: Path) -> None:
     write_trips(tmp_path)
     config = recipe(missing={"numeric": "drop", "categorical": "drop"})
@@ -157,6 +167,12 @@ def test_rows_with_missing_features_can_be_dropped(tmp_path: Path) -> None:
         ({"numeric": ["wind", "rain"]}, "no column 'rain'"),
         ({"label": {"column": "delay"}}, "label 'delay' has values other than 0 and 1"),
         ({"derive": {"weekday": {"from": "when", "to": "weekday"}}}, r"derive\.weekday: no column 'when'"),
+        ({"numeric": ["carrier"], "categorical": []}, r"column 'carrier' has \d+ values that are no number, such as"),
+        (
+            {"label": {"column": "carrier", "greater_than": 1}, "categorical": ["weekday"]},
+            "column 'carrier' has .* no number",
+        ),
+        ({"split": {"by": "time", "column": "carrier"}}, r"split\.column: 'carrier' is text"),
         ({"joins": [{"source": "planes.csv", "on": ["x"], "columns": ["y"]}]}, r"no raw file matches 'planes\.csv'"),
     ],
 )

@@ -72,6 +72,7 @@ class CheckpointManager:
         self.last_step: int | None = None
         """Step of the checkpoint restored or begun last."""
         self._keep = keep
+        self._durable_step = 0
         self._owner = owner
         self._identity = dict(identity)
         self._execution = dict(execution)
@@ -143,6 +144,13 @@ class CheckpointManager:
                 buffer = torch.empty(tensor.shape, dtype=tensor.dtype)
             self._buffers[name] = buffer.copy_(tensor)
 
+    def note_durable(self, step: int) -> None:
+        """S3 holds the checkpoint of `step` whole: it stays, beside the newest `keep`, until a newer one does.
+
+        The sync agent mirrors deletions at once and uploads when it can: S3 could be left with halves alone.
+        """
+        self._durable_step = step
+
     def wait(self) -> None:
         """Until the last save is on disk. Raises what the writer raised: a full disk must not pass for safety."""
         if self._writer is not None:
@@ -176,11 +184,15 @@ class CheckpointManager:
 
     def _prune(self) -> None:
         """Verified ones alone count: `keep` torn ones would be none."""
-        kept = sorted(self.sizes, reverse=True)[: self._keep]
+        newest = sorted(self.sizes, reverse=True)[: self._keep]
+        if len(newest) < self._keep:
+            return
+        # At most: the one found durable just now may have been pruned while S3 was being listed.
+        durable = max((step for step in self.sizes if step <= self._durable_step), default=None)
         for step in store.list_steps(self.folder):
-            if len(kept) == self._keep and step < kept[-1] and not self._is_foreign_folder(step):
+            if step < newest[-1] and step != durable and not self._is_foreign_folder(step):
                 shutil.rmtree(store.step_folder(self.folder, step), ignore_errors=True)
-        self.sizes = {step: self.sizes[step] for step in kept}
+        self.sizes = {step: files for step, files in self.sizes.items() if step in newest or step == durable}
 
     def _is_foreign(self, owner: Mapping[str, Any]) -> bool:
         """CheckpointConfig.S3Uri is matched as a prefix: another run's files can come along."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -51,6 +52,8 @@ def clean(
         _require(frame, [derive.from_], f"derive.{name}")
         frame[name] = _derive(frame[derive.from_], derive)
     _require(frame, [*config.numeric, *config.categorical], "the tables that were read and derived")
+    for name in config.numeric:
+        frame[name] = _numbers(frame[name], name)
     frame[LABEL] = _label(frame[config.label.column], config)
     frame = _drop_missing(frame, config, report)
     report.rows_out = len(frame)
@@ -75,7 +78,7 @@ def _join(frame: pd.DataFrame, join: JoinConfig, other: pd.DataFrame) -> tuple[p
 
 def _derive(column: pd.Series[Any], derive: DeriveConfig) -> pd.Series[Any]:
     if derive.to == "minute_of_day":
-        clock = pd.to_numeric(column)
+        clock = _numbers(column, derive.from_)
         return clock // 100 * 60 + clock % 100
     local = pd.to_datetime(column, utc=True).dt.tz_convert(derive.timezone).dt
     return {
@@ -85,9 +88,18 @@ def _derive(column: pd.Series[Any], derive: DeriveConfig) -> pd.Series[Any]:
     }[derive.to]()
 
 
+def _numbers(column: pd.Series[Any], name: str) -> pd.Series[Any]:
+    """Infinity is missing: one would make the mean, and with it every row, infinite."""
+    numbers = pd.to_numeric(column, errors="coerce")
+    strange = column[numbers.isna() & column.notna()]
+    if len(strange):
+        raise DataError(f"column {name!r} has {len(strange)} values that are no number, such as {strange.iloc[0]!r}")
+    return numbers.replace([math.inf, -math.inf], math.nan)
+
+
 def _label(column: pd.Series[Any], config: PrepareConfig) -> pd.Series[Any]:
     if config.label.greater_than is not None:
-        return (column > config.label.greater_than).astype("int8")
+        return (_numbers(column, config.label.column) > config.label.greater_than).astype("int8")
     label = pd.to_numeric(column, errors="coerce")
     strange = sorted(set(label[~label.isin([0, 1])].astype(str)))[:3]
     if strange:

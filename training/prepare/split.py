@@ -37,6 +37,11 @@ def split_rows(frame: pd.DataFrame, config: SplitConfig) -> dict[str, pd.DataFra
 def _by_time(frame: pd.DataFrame, config: SplitConfig) -> pd.Series[float]:
     """Share of rows that are older. Rows of one moment are never parted, or one flight would tell of the other."""
     times = frame[config.column]
+    if pd.api.types.infer_dtype(times, skipna=True) == "string":
+        raise DataError(
+            f"split.column: {config.column!r} is text such as {times.iloc[0]!r}, whose order is not that of time; "
+            "write it as 2013-01-31T18:00:00"
+        )
     return (times.rank(method="min") - 1) / len(frame)
 
 
