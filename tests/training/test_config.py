@@ -111,6 +111,7 @@ def test_checkpoints_that_would_not_protect_are_refused(given: dict[str, Any]) -
     ("change", "key"),
     [
         ({"label": {"column": "distance"}}, "label"),
+        ({"derive": {"weekday": {"from": "delay", "to": "minute_of_day"}}}, "derive.weekday"),
         ({"categorical": ["wind"]}, "categorical"),
         ({"split": {"by": "time"}}, "split.column"),
         ({"split": {"train": 0.9}}, "split"),

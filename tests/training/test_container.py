@@ -220,6 +220,27 @@ def test_script_mode_runs_the_file_from_any_folder(container: Container, tmp_pat
     assert last_line(output) == f"slipstream exit=0 step={TOTAL_STEPS} done"
 
 
+def test_sigterm_is_heard_before_the_launcher_is_read(tmp_path: Path) -> None:
+    """Process 1 of a container without a handler does not even die of it: the warning would be lost."""
+    code = """
+import os, signal, sys
+
+class Reclaim:
+    def find_spec(self, name, path=None, target=None):
+        if name == "training.launch":
+            os.kill(os.getpid(), signal.SIGTERM)
+
+sys.meta_path.insert(0, Reclaim())
+from training.__main__ import main
+sys.exit(main(["train"]))
+"""
+    made = Container(tmp_path, [sys.executable, "-c", code], variables={"PYTHONPATH": str(ROOT)})
+    code_returned, output = made.run()
+    made.clean_up()
+    assert code_returned == 75, output
+    assert made.failure == "slipstream exit=75 SIGTERM before anything was started\n"
+
+
 def test_the_launcher_imports_nothing_heavy() -> None:
     """Its signal handler has to be in place within milliseconds."""
     code = "import sys, training.launch; print(sorted({'torch', 'numpy', 'boto3', 'pandas'} & set(sys.modules)))"

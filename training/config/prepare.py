@@ -119,6 +119,11 @@ class PrepareConfig(Config):
             yield ConfigError("categorical", f"{name!r} is under numeric as well")
         if self.label.column in {*self.numeric, *self.categorical}:
             yield ConfigError("label", f"{self.label.column!r} is a feature as well: the model would read the answer")
+        for name, derive in self.derive.items():
+            if derive.from_ == self.label.column and name in {*self.numeric, *self.categorical}:
+                yield ConfigError(
+                    f"derive.{name}", f"is a feature made from {derive.from_!r}: the model would read the answer"
+                )
         if self.shard_size < 1:
             yield ConfigError("shard_size", f"{self.shard_size} must be 1 or more")
         if self.min_category_count < 1:
