@@ -41,6 +41,7 @@ class TrainingStack(Stack):
             notifications = Notifications(self, f"Notifications{name}", job=job.name, key=key, addresses=job.notify)
             granted = access[job.name]
             bindings = Bindings(
+                partition=Aws.PARTITION,
                 data=bucket_name("data"),
                 checkpoints=bucket_name("checkpoints"),
                 artifacts=bucket_name("artifacts"),

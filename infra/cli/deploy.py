@@ -90,7 +90,8 @@ def _run(project: Project, target: Target, command: list[str]) -> None:
     environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment.get('PATH', '')}"
     command = [*command, "--no-notices", "--ci"] if target.offline else command
     if not target.offline:
-        code = subprocess.run(command, cwd=project.root, env=environment, check=False).returncode
+        # stdout is for our own document: what the CDK CLI prints there goes where people look.
+        code = subprocess.run(command, cwd=project.root, env=environment, check=False, stdout=sys.stderr).returncode
         if code:
             raise CliError(f"{' '.join(command[1:3])} ended with exit code {code}")
         return

@@ -213,17 +213,9 @@ def offline_up(
 ) -> None:
     """Start the account and print the variables that point an AWS client at it."""
     from infra.cli.project import Project
-    from infra.offline.account import Account, AccountError
-    from infra.offline.faults import FaultFileError, load_faults
+    from infra.cli.target import bring_up
 
-    account = Account(Project.find().state)
-    try:
-        rules = load_faults(faults) if faults is not None else None
-        info = account.up(faults=rules, port=port)
-    except FaultFileError as error:
-        raise InputError(str(error)) from error
-    except AccountError as error:
-        raise EnvironmentNotReady(str(error)) from error
+    account, info, _ = bring_up(Project.find(), faults=faults, port=port)
     environment = account.environment(info)
     if json:
         print_json({"pid": info.pid, "endpoint_url": info.endpoint_url, "environment": environment})

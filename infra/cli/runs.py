@@ -128,7 +128,7 @@ def open_jobs(target: Target, run: Run) -> list[str]:
             NameContains=f"{run.job}-{run.id}-", StatusEquals=status
         )
         names += [item["TrainingJobName"] for page in pages for item in page["TrainingJobSummaries"]]
-    return names
+    return [name for name in names if name.startswith(f"{run.job}-{run.id}-")]
 
 
 def read_json(target: Target, key: str) -> dict[str, Any] | None:

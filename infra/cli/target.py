@@ -10,13 +10,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from infra.cli.errors import EnvironmentNotReady, InputError
 from infra.cli.output import say
 from infra.cli.project import Project
 
-__all__ = ["Resources", "Target", "connect"]
+if TYPE_CHECKING:
+    from infra.offline.account import Account, AccountInfo
+
+__all__ = ["Resources", "Target", "bring_up", "connect"]
 
 STORAGE_STACK = "slipstream-storage"
 DEFAULT_REGION = "us-east-1"
@@ -130,6 +133,22 @@ def connect(project: Project, *, offline: bool, faults: Path | None = None, keep
         yield _aws()
         return
 
+    account, info, already_up = bring_up(project, faults=faults)
+    try:
+        yield Target(offline=True, environment=account.environment(info))
+    except KeyboardInterrupt:
+        keep_up = True
+        raise
+    finally:
+        if not already_up and not keep_up:
+            account.down()
+
+
+def bring_up(project: Project, *, faults: Path | None, port: int = 0) -> tuple[Account, AccountInfo, bool]:
+    """The project's offline account, up and with these faults; and whether it was up before.
+
+    Raises `InputError` for a broken fault file, `EnvironmentNotReady` when it does not come up.
+    """
     from infra.offline.account import Account, AccountError
     from infra.offline.faults import FaultFileError, load_faults
 
@@ -142,19 +161,16 @@ def connect(project: Project, *, offline: bool, faults: Path | None = None, keep
         already_up = account.status() is not None
         if not already_up:
             say("starting the offline account", style="dim")
-        info = account.up(faults=rules)
+        info = account.up(faults=rules, port=port)
         if already_up and rules is not None:
             account.set_faults(rules)
     except AccountError as error:
         raise EnvironmentNotReady(str(error)) from error
-    try:
-        yield Target(offline=True, environment=account.environment(info))
-    except KeyboardInterrupt:
-        keep_up = True
-        raise
-    finally:
-        if not already_up and not keep_up:
-            account.down()
+    if already_up and port not in (0, info.port):
+        raise EnvironmentNotReady(
+            f"the offline account is up at port {info.port} already", hint="stop it first: slipstream offline down"
+        )
+    return account, info, already_up
 
 
 def _aws() -> Target:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aws_cdk import Stack
+from aws_cdk import Aws, Stack
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_iam as iam
@@ -56,7 +56,7 @@ class Reaper(Construct):
         allow(role, ["s3:ListBucket"], [bucket_arn("artifacts")])
         allow(role, ["kms:Decrypt"], [key.key_arn])
         allow_logging(role)
-        definition = reaper_definition(artifacts=bucket_name("artifacts"))
+        definition = reaper_definition(artifacts=bucket_name("artifacts"), partition=Aws.PARTITION)
         self.machine = logged_machine(
             self, name=REAPER, definition=Stack.of(self).to_json_string(definition), role=role, key=key
         )

@@ -27,13 +27,14 @@ def training_definition(job: Job, *, bindings: Bindings) -> dict[str, Any]:
     Raises:
         ValueError: a text of the job file would be run as an expression, or the definition is too long.
     """
-    return fill_in("training", {"job": job.name, "settings": settings(job, bindings)})
+    return fill_in("training", {"job": job.name, "partition": bindings.partition, "settings": settings(job, bindings)})
 
 
-def reaper_definition(*, artifacts: str) -> dict[str, Any]:
+def reaper_definition(*, artifacts: str, partition: str) -> dict[str, Any]:
     """The machine that stops the jobs of executions which ended without doing so, `reaper.asl.yaml`.
 
     Args:
         artifacts: name of the bucket that holds the runs' locks.
+        partition: `aws`, `aws-cn` or `aws-us-gov`.
     """
-    return fill_in("reaper", {"artifacts": artifacts})
+    return fill_in("reaper", {"artifacts": artifacts, "partition": partition})

@@ -19,6 +19,9 @@ __all__ = ["CONTAINER_PACKAGE", "recipe_hash", "write_bundle"]
 CONTAINER_PACKAGE = "training"
 """The package that is bundled with every job; also the default `source_dir`."""
 
+_PREPARED_FORMAT = "data/manifest.py"
+"""What the manifest of prepared data looks like; beside the recipe and prepare*, the third that shapes their bytes."""
+
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _SKIPPED = {"__pycache__", ".git", ".venv", ".ipynb_checkpoints", ".mypy_cache", ".pytest_cache", ".ruff_cache"}
 
@@ -72,7 +75,7 @@ def recipe_hash(*, project: Path, recipe: Mapping[str, Any]) -> str:
     """SHA-256 of what decides the prepared bytes beside the raw data: the recipe and the code that carries it out."""
     digest = hashlib.sha256(_canonical(recipe).encode())
     for name, path in _sources(project / CONTAINER_PACKAGE):
-        if any(part.startswith("prepare") for part in Path(name).parts):
+        if name == _PREPARED_FORMAT or any(part.startswith("prepare") for part in Path(name).parts):
             digest.update(f"\0{name}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
 

@@ -16,6 +16,7 @@ ALLOWANCES = {
     "start_up_s": 360,  # from CreateTrainingJob to the first step: instance, image, data
     "restore_s": 60,  # loading the newest checkpoint
     "margin_s": 300,  # what nobody has thought of; also the two minutes that a stop takes
+    "least_run_s": 10,  # a budget that buys less is used up
     "spot_wait_s": 1800,  # a request for capacity that has waited this long is given up for the next pool
     "prior_share": 0.75,  # until measured, the work is taken to be this share of max_runtime: people round up
 }
@@ -36,6 +37,8 @@ RETRIES = {
 class Bindings:
     """What the stacks know and the job file does not. Any of the texts may be a CDK token."""
 
+    partition: str
+    """`aws`, `aws-cn` or `aws-us-gov`: the first part of every service integration's ARN."""
     data: str
     """Bucket names."""
     checkpoints: str

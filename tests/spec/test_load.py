@@ -75,8 +75,8 @@ def test_hyperparameters_as_aws_takes_them(tmp_path: Path) -> None:
         "epochs": 12,
         "learning_rate": 1e-4,
         "optimizer": "adamw",
-        "deep": {"a": [1, True]},
-        "on": True,
+        "hidden_sizes": [128, 64],
+        "early_stopping": {"metric": "validation:loss", "mode": "min", "patience": 2},
     }
     job = load_job(write(tmp_path, changed({"task": "my.task:Task", "hyperparameters": values})))
     flat = job.flat_hyperparameters()
@@ -84,8 +84,8 @@ def test_hyperparameters_as_aws_takes_them(tmp_path: Path) -> None:
         "epochs": "12",
         "learning_rate": "0.0001",
         "optimizer": "adamw",
-        "deep": '{"a":[1,true]}',
-        "on": "true",
+        "hidden_sizes": "[128,64]",
+        "early_stopping": '{"metric":"validation:loss","mode":"min","patience":2}',
     }
     assert {key: json.loads(text) for key, text in flat.items() if key != "optimizer"} == {
         key: value for key, value in values.items() if key != "optimizer"

@@ -137,7 +137,7 @@ GOOD: list[dict[str, Any]] = [
     {"data.raw": "s3://bucket/some/prefix/", "data.prepare": RECIPE},
     {"data.raw": "s3://bucket/"},
     {"data.prepare": {"format": "tfrecord"}, "data.channels.train": {"mode": "pipe"}},
-    {"task": "package.module:Class", "source_dir": "my/code", "hyperparameters": {"anything": [1, {"a": None}]}},
+    {"task": "package.module:Class", "source_dir": "my/code", "hyperparameters": {"epochs": 2}},
     {"framework": {"name": "pytorch", "version": "2.10"}},
     {"compute.pools": SPOT_G5, "compute.distribution": "torchrun", "compute.instance_count": 4},
     {"compute.pools": P4D, "compute.distribution": "smddp", "framework": {"version": "2.4"}},

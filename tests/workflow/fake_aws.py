@@ -86,6 +86,8 @@ class FakeAws:
     """Status by ARN, for DescribeExecution."""
     parameters: dict[str, str] = field(default_factory=dict)
     prepare_failures: list[tuple[str, str]] = field(default_factory=list)
+    prepares_stopped: int = 0
+    """So many processing jobs are stopped and yet come back as a success."""
     outages: dict[str, tuple[float, float]] = field(default_factory=dict)
     """Action -> (from, to) in epoch seconds during which it cannot be reached."""
 
@@ -166,6 +168,9 @@ class FakeAws:
         self.processing.append(request)
         if self.prepare_failures:
             raise StatesError(*self.prepare_failures.pop(0))
+        if self.prepares_stopped:
+            self.prepares_stopped -= 1
+            return {"ProcessingJobStatus": "Stopped"}
         prepared = request["Environment"]["SLIPSTREAM_PREPARED"].removeprefix("s3://")
         self.objects[f"{prepared}MANIFEST.json"] = {"rows": 10}
         return {"ProcessingJobStatus": "Completed"}

@@ -32,6 +32,7 @@ quality_gate: {metric: "validation:auc", at_least: 0.66}
 """
 
 BINDINGS = Bindings(
+    partition="aws",
     data="data-bucket",
     checkpoints="checkpoints-bucket",
     artifacts="artifacts-bucket",

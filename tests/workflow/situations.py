@@ -24,7 +24,14 @@ SETTINGS = {
     "job": "toy",
     "instance_count": 1,
     "pools": POOLS,
-    "allowances": {"start_up_s": 360, "restore_s": 60, "margin_s": 300, "spot_wait_s": 1800, "prior_share": 0.75},
+    "allowances": {
+        "start_up_s": 360,
+        "restore_s": 60,
+        "margin_s": 300,
+        "least_run_s": 10,
+        "spot_wait_s": 1800,
+        "prior_share": 0.75,
+    },
 }
 
 LIMITS = {

@@ -49,6 +49,13 @@ def test_a_job_past_the_deadline_is_stopped_before_the_run_is_refused(records: t
     assert (decision["do"], decision["verdict"], decision["job"]) == ("stop", "timeout", "toy-0a1b2c3d-01")
 
 
+def test_a_budget_that_buys_no_time_is_used_up() -> None:
+    """Without this a job of one second after the other would be created, and the run end for want of progress."""
+    decision = decide(attempt("interrupted", cost_usd=39.9999))
+    assert (decision["do"], decision["error"]) == ("refuse", "BudgetExceeded")
+    assert decide(attempt("interrupted", cost_usd=39.99))["do"] == "create"
+
+
 def test_a_job_over_budget_is_stopped() -> None:
     assert decide(attempt("running", cost_usd=40.0))["do"] == "stop"
 

@@ -23,7 +23,10 @@ WORKFLOW = Path("infra/workflow")
 
 
 def definitions(folder: Path) -> dict[str, dict[str, Any]]:
-    return {"training": toy_definition(folder), "reaper": reaper_definition(artifacts="artifacts-bucket")}
+    return {
+        "training": toy_definition(folder),
+        "reaper": reaper_definition(artifacts="artifacts-bucket", partition="aws"),
+    }
 
 
 @pytest.mark.parametrize("name", ["training", "reaper"])

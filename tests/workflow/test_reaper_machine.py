@@ -18,7 +18,7 @@ REAPER = "arn:aws:states:us-east-1:111122223333:execution:slipstream-reaper:now"
 
 
 def reap(world: World, execution: str, request: dict[str, Any] | None = None) -> ExecutionResult:
-    machine = StateMachine.parse(reaper_definition(artifacts="artifacts-bucket"))
+    machine = StateMachine.parse(reaper_definition(artifacts="artifacts-bucket", partition="aws"))
     event = {
         "source": "aws.states",
         "detail-type": "Step Functions Execution Status Change",

@@ -403,3 +403,19 @@ def test_a_ledger_that_cannot_be_written_stops_the_run_before_a_job_is_hidden(wo
 def test_a_lost_message_is_no_failure(world: World) -> None:
     world.aws.outages["publish"] = (0, float("inf"))
     assert world.run().result.status == "SUCCEEDED"
+
+
+def test_a_stopped_processing_job_is_not_taken_for_prepared_data(world: World) -> None:
+    """Whether `.sync` answers a stopped job with success or failure is not documented: only the manifest counts."""
+    world.aws.prepares_stopped = 1
+    run = world.run()
+    assert run.result.status == "SUCCEEDED"
+    assert [job["ProcessingJobName"].partition("-prepare")[2] for job in world.aws.processing] == ["", "-2"]
+
+
+def test_processing_jobs_that_never_prepare_end_the_run(world: World) -> None:
+    world.aws.prepares_stopped = 99
+    run = world.run()
+    assert run.result.error == "PrepareFailed"
+    assert "without having prepared the data" in str(run.result.cause)
+    assert world.aws.jobs == {}

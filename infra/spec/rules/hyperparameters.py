@@ -9,16 +9,14 @@ from typing import Any
 from infra.spec.rules.data import config_path
 from infra.spec.rules.quality import check_metric
 from infra.spec.rules.registry import Finding, error, rule
-from training.config import TASK_METRICS, Hyperparameters, NotYetAvailable
+from training.config import Hyperparameters, NotYetAvailable
 
 _MAX_COUNT, _MAX_KEY, _MAX_VALUE = 100, 256, 2500
 
 
 @rule("hyperparameters", source="slipstream: training.config.Hyperparameters")
-def hyperparameters_are_right(hyperparameters: dict[str, Any], task: str) -> Iterator[Finding]:
-    """The container reads them by the same definitions, when an instance has already been paid for."""
-    if task not in TASK_METRICS:
-        return  # a task of the user's own may take whatever it likes
+def hyperparameters_are_right(hyperparameters: dict[str, Any]) -> Iterator[Finding]:
+    """The container reads them by the same definitions, whatever the task, when an instance has been paid for."""
     for problem in Hyperparameters.check(hyperparameters):
         if not isinstance(problem, NotYetAvailable):
             yield error("hyperparameters", *config_path(problem), message=problem.message)
