@@ -116,6 +116,15 @@ def test_resume_is_exact_after_every_step(prepared: Path, tmp_path: Path) -> Non
     assert outcome(run(prepared, tmp_path / "cut", **given)[0]) == whole  # nothing is left to do
 
 
+def test_early_stopping_neither_forgives_nor_forgets_over_an_interruption(prepared: Path, tmp_path: Path) -> None:
+    given = VARIANTS["early stopping"]
+    trainer, _ = run(prepared, tmp_path / "whole", **given)
+    for edge in range(EPOCH, trainer.step + 1, EPOCH):
+        for step in (edge, edge + 1):  # before and after the evaluation
+            run(prepared, tmp_path / "cut", stop_at=step, **given)
+    assert outcome(run(prepared, tmp_path / "cut", **given)[0]) == outcome(trainer)
+
+
 def test_early_stopping_stops_early_and_says_so(prepared: Path, tmp_path: Path) -> None:
     trainer, progress = run(prepared, tmp_path, **VARIANTS["early stopping"])
     assert trainer.stopped_early

@@ -142,6 +142,24 @@ def test_derived_columns() -> None:
     assert (frame["utc"][0], frame["local"][0]) == (2, 1)  # Wednesday in Greenwich, still Tuesday in New York
 
 
+def test_a_category_is_written_alike_in_every_split(tmp_path: Path) -> None:
+    """A fraction in the last rows must not turn 1 into 1.0 there alone."""
+    lines = ["at,kind,late", *(f"2024-01-{day:02},{day % 2},{day % 2}" for day in range(1, 31)), "2024-01-31,0.5,1"]
+    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
+    given = {"source": "a.csv", "label": {"column": "late"}, "categorical": ["kind"], "min_category_count": 1}
+    manifest = prepare(tmp_path, tmp_path / "prepared", {**given, "split": RECIPE["split"] | {"column": "at"}})
+    known = set(manifest.categorical[0].vocabulary)
+    assert set(frame_of(tmp_path / "prepared", "test")["kind"]) - known == {"0.5"}
+
+
+def test_the_time_of_the_split_may_be_a_category_as_well(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("day,late\n" + "".join(f"{day},{day % 2}\n" for day in range(1, 31)))
+    split = {"by": "time", "column": "day", "train": 0.5, "validation": 0.3, "test": 0.2}
+    recipe = {"source": "a.csv", "label": {"column": "late"}, "categorical": ["day"], "split": split}
+    prepare(tmp_path, tmp_path / "prepared", recipe)
+    assert list(frame_of(tmp_path / "prepared", "train")["day"]) == [str(day) for day in range(1, 16)]
+
+
 def test_infinity_counts_as_missing() -> None:
     frame = pd.DataFrame({"x": [1.0, float("inf"), -float("inf")], "late": [0, 1, 0]})
     config = PrepareConfig.from_mapping({"source": "f", "label": {"column": "late"}, "numeric": ["x"]})

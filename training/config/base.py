@@ -189,7 +189,8 @@ def _collect(items: Mapping[str, Any], annotation: Any) -> dict[str, Any]:
 
 def _unknown(key: str, known: list[str]) -> str:
     close = difflib.get_close_matches(key, known, n=1)
-    return f"unknown key; did you mean {close[0]!r}?" if close else f"unknown key; known are {', '.join(sorted(set(known)))}"
+    hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(sorted(set(known)))}"
+    return f"unknown key; {hint}"
 
 
 def _show(value: object) -> str:

@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 from training.config import ConfigError, PrepareConfig
 from training.data.manifest import LABEL, MANIFEST, DataError, Manifest
 from training.prepare.clean import CleanReport, clean
-from training.prepare.shards import fit_features, write_shards
+from training.prepare.shards import category_text, fit_features, write_shards
 from training.prepare.split import split_rows
 from training.s3 import Prefix
 
@@ -58,6 +58,9 @@ def prepare(raw: Path, folder: Path, recipe: Mapping[str, Any]) -> Manifest:
     started = time.monotonic()
     config = PrepareConfig.from_mapping(recipe)
     frame, report = clean(read_table(raw, config.source), config, lambda source: read_table(raw, source))
+    for name in config.categorical:
+        if name != config.split.column:  # which has its own order still to give
+            frame[name] = category_text(frame[name])
     splits = split_rows(frame, config.split)
     numeric, categorical = fit_features(splits["train"], config)
     shutil.rmtree(folder, ignore_errors=True)

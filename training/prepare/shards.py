@@ -12,10 +12,20 @@ import pyarrow.parquet as pq
 from training.config import PrepareConfig
 from training.data.manifest import LABEL, CategoricalFeature, NumericFeature, Shard
 
-__all__ = ["fit_features", "write_shards"]
+__all__ = ["category_text", "fit_features", "write_shards"]
 
 _SIGNIFICANT_DIGITS = 9
 """Statistics are rounded to these: the last bits of a sum differ between processors, and the data hash must not."""
+
+
+def category_text(column: pd.Series[object]) -> pd.Series[str]:
+    """Missing stays missing; a whole number that pandas had to make a float is written as one.
+
+    For the whole column at once: a split without fractions would write 1 where another writes 1.0.
+    """
+    if column.dtype.kind == "f" and bool((column.dropna() % 1 == 0).all()):
+        column = column.astype("Int64")
+    return column.astype("string")
 
 
 def fit_features(
@@ -60,7 +70,7 @@ def _fit_numeric(name: str, column: pd.Series[float], config: PrepareConfig) -> 
 
 
 def _vocabulary(column: pd.Series[str], min_count: int) -> tuple[str, ...]:
-    counts = _text(column).value_counts()
+    counts = category_text(column).value_counts()
     return tuple(sorted(counts[counts >= min_count].index))
 
 
@@ -69,16 +79,11 @@ def _to_arrow(frame: pd.DataFrame, config: PrepareConfig) -> pa.Table:
         name: pa.array(pd.to_numeric(frame[name]).astype("float64"), pa.float32(), from_pandas=True)
         for name in config.numeric
     }
-    columns |= {name: pa.array(_text(frame[name]), pa.string(), from_pandas=True) for name in config.categorical}
+    columns |= {
+        name: pa.array(category_text(frame[name]), pa.string(), from_pandas=True) for name in config.categorical
+    }
     columns[LABEL] = pa.array(frame[LABEL], pa.int8())
     return pa.table(columns)  # built by hand: pandas' own metadata would carry its version into the bytes
-
-
-def _text(column: pd.Series[object]) -> pd.Series[str]:
-    """Missing stays missing; a whole number that pandas had to make a float is written as one."""
-    if column.dtype.kind == "f" and bool((column.dropna() % 1 == 0).all()):
-        column = column.astype("Int64")
-    return column.astype("string")
 
 
 def _rounded(value: float) -> float:
