@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from training.config import TASK_METRICS, ConfigError, Hyperparameters, NotYetAvailable, PrepareConfig
+from training.config import ConfigError, Hyperparameters, NotYetAvailable, PrepareConfig
 
+from .catalogue import catalogue
 from .problems import KeyPath, Problem
+from .rules.compute import known_pools
 from .rules.data import config_path
 
 if TYPE_CHECKING:
@@ -34,6 +36,13 @@ def _unavailable(job: Job) -> Iterator[tuple[KeyPath, str]]:
         yield ("compute", "instance_count"), "training on several instances"
     if compute.distribution not in ("auto", "none"):
         yield ("compute", "distribution"), f"distribution '{compute.distribution}'"
+    elif compute.distribution == "auto":
+        for number, name in known_pools(compute):
+            if (gpus := catalogue.instance(name).gpus) > 1:  # one rank trains, and all GPUs are paid for
+                yield (
+                    ("compute", "pools", number, "instance"),
+                    f"training on the {gpus} GPUs of {name!r} (distribution 'none' takes one)",
+                )
     if job.tuning is not None:
         yield ("tuning",), "tuning"
     for name, channel in job.data.channels.items():
@@ -44,8 +53,7 @@ def _unavailable(job: Job) -> Iterator[tuple[KeyPath, str]]:
         yield ("data", "raw"), "training on data that are not prepared by the kit"
     else:
         yield from _named(("data", "prepare"), PrepareConfig.check(recipe))
-    if job.task in TASK_METRICS:
-        yield from _named(("hyperparameters",), Hyperparameters.check(job.hyperparameters))
+    yield from _named(("hyperparameters",), Hyperparameters.check(job.hyperparameters))
 
 
 def _named(section: KeyPath, problems: list[ConfigError]) -> Iterator[tuple[KeyPath, str]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from infra.spec import Job, load_job
 
 from .jobs import FULL, LEAST, changed, write
@@ -33,6 +35,15 @@ def test_what_is_available_is_not_refused(tmp_path: Path) -> None:
 def test_ones_own_task_runs_and_prepared_data_come_later(tmp_path: Path) -> None:
     job = load_job(write(tmp_path, changed({"task": "my.task:Task", "data.raw": "s3://bucket/prefix/"})))
     assert [problem.key for problem in job.unavailable()] == ["data.raw"]
+
+
+@pytest.mark.parametrize(("instance", "refused"), [("ml.g5.2xlarge", False), ("ml.g5.12xlarge", True)])
+def test_gpus_that_would_idle_are_refused(tmp_path: Path, instance: str, refused: bool) -> None:
+    pools = {"compute.pools": [{"instance": instance, "market": "on_demand"}]}
+    keys = [problem.key for problem in load_job(write(tmp_path, changed(pools))).unavailable()]
+    assert keys == (["compute.pools[0].instance"] if refused else [])
+    alone = load_job(write(tmp_path, changed({**pools, "compute.distribution": "none"})))
+    assert alone.unavailable() == []  # one GPU is what it asks for
 
 
 def test_a_job_that_came_from_no_file_names_itself() -> None:
