@@ -130,7 +130,11 @@ def _panel(summary: dict[str, Any], lines: list[str]) -> RenderableType:
     progress = summary.get("progress") or {}
     if progress.get("total_steps"):
         step = progress.get("live_step") or 0
-        parts += [ProgressBar(total=progress["total_steps"], completed=step, width=60), Text(_progress_line(progress))]
+        line = Table.grid(padding=(0, 2, 0, 0))
+        line.add_row(
+            ProgressBar(total=progress["total_steps"], completed=step, width=40), Text(_progress_line(progress))
+        )
+        parts.append(line)
     if summary["attempts"]:
         parts.append(attempts_table(summary))
     parts += [Text(line, style="dim") for line in lines]
