@@ -27,7 +27,9 @@ class Checksum:
     def __init__(self, algorithm: str | None = None) -> None:
         self._algorithm = algorithm or ("crc32" if xxhash is None else "xxh3_64")
         if self._algorithm not in ("crc32", "xxh3_64") or (self._algorithm == "xxh3_64" and xxhash is None):
-            raise UnknownAlgorithmError(f"checksums of type {self._algorithm!r} cannot be verified here: not installed")
+            raise UnknownAlgorithmError(
+                f"checksums of type {self._algorithm!r} cannot be verified here: install xxhash"
+            )
         self._xxh3 = xxhash.xxh3_64() if self._algorithm == "xxh3_64" else None
         self._crc32 = 0
 

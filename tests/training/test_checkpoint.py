@@ -15,6 +15,7 @@ import pytest
 import torch
 
 from training import checksum
+from training.checksum import UnknownAlgorithmError
 from training.checkpoint import (
     CheckpointManager,
     FencedError,
@@ -215,7 +216,8 @@ def test_a_later_attempt_fences_this_one_out(tmp_path: Path) -> None:
     assert restored_step(tmp_path, fence=4) == 10
 
 
-def test_a_checksum_that_cannot_be_verified_is_not_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checksum_that_cannot_be_verified_is_said_to_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Taken for torn, every checkpoint of the run would be passed over, and it would start from nothing in silence."""
     with monkeypatch.context() as without:
         without.setattr(checksum, "xxhash", None)
         save(tmp_path, 10)
@@ -223,7 +225,8 @@ def test_a_checksum_that_cannot_be_verified_is_not_trusted(tmp_path: Path, monke
     assert restored_step(tmp_path) == 10  # crc32 can be verified everywhere
     save(tmp_path, 20)
     monkeypatch.setattr(checksum, "xxhash", None)
-    assert restored_step(tmp_path) == 10
+    with pytest.raises(UnknownAlgorithmError, match="install xxhash"):
+        restored_step(tmp_path)
 
 
 # -- writing --------------------------------------------------------------------------------------------------------

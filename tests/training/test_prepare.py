@@ -102,6 +102,30 @@ def test_a_split_by_hash_does_not_depend_on_the_other_rows(tmp_path: Path) -> No
     assert len(whole["train"]) == pytest.approx(0.7 * NUM_ROWS, rel=0.1)
 
 
+def test_what_is_filed_under_an_hour_is_joined_from_the_next_on() -> None:
+    """Weather of 10:51 is filed under 10:00; a flight at 10:05 must not see it, one at 11:05 may."""
+    flights = pd.DataFrame({"hour": ["2013-01-01 10:00:00", "2013-01-01 11:00:00"], "delay": [1, 20]})
+    weather = pd.DataFrame({"hour": ["2013-01-01 10:00:00", "2013-01-01 09:00:00"], "temp": [10.0, 9.0]})
+    config = PrepareConfig.from_mapping(
+        {
+            "source": "f",
+            "label": {"column": "delay", "greater_than": 15},
+            "numeric": ["temp"],
+            "joins": [{"source": "w", "on": ["hour"], "columns": ["temp"], "shift_hours": {"hour": 1}}],
+        }
+    )
+    frame, report = clean(flights, config, lambda source: weather)
+    assert frame["temp"].tolist() == [9.0, 10.0]
+    assert frame["hour"].tolist() == flights["hour"].tolist(), "the first table's own time stays"
+    assert report.joined == {"w": 2}
+
+
+def test_only_a_key_of_the_join_can_be_shifted() -> None:
+    join = {"source": "w", "on": ["hour"], "columns": ["temp"], "shift_hours": {"day": 1}}
+    recipe = {"source": "f", "label": {"column": "delay"}, "numeric": ["temp"], "joins": [join]}
+    assert [problem.key for problem in PrepareConfig.check(recipe)] == ["joins.0.shift_hours.day"]
+
+
 def test_joins_keep_every_row_once() -> None:
     flights = pd.DataFrame({"tail": ["a", "b", None, "c"], "delay": [1, 20, 30, 2], "x": [1.0, 2.0, 3.0, 4.0]})
     planes = pd.DataFrame({"tail": ["a", "a", "b", None], "seats": [10, 11, 12, 13]})

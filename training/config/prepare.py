@@ -30,6 +30,13 @@ class JoinConfig(Config):
     columns: tuple[str, ...]
     prefix: str = ""
     """Put before the joined columns' names."""
+    shift_hours: dict[str, int] = field(default_factory=dict)
+    """Key of `on` that holds timestamps -> hours after which its row is known. What was observed between 10 and 11 and
+    is filed under 10 may be used from 11 on: without the shift a feature looks past the moment of prediction."""
+
+    def _rules(self) -> Iterator[ConfigError]:
+        for key in sorted(self.shift_hours.keys() - set(self.on)):
+            yield ConfigError(f"shift_hours.{key}", f"is not one of the keys of `on`: {', '.join(self.on)}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,7 +87,8 @@ class PrepareConfig(Config):
     source: flights.csv*
     joins:
       - {source: planes.csv*, on: [tailnum], columns: [year, seats, manufacturer, model, engine], prefix: plane_}
-      - {source: weather.csv*, on: [origin, time_hour], columns: [temp, dewp, humid, wind_speed, precip, visib]}
+      - {source: weather.csv*, on: [origin, time_hour], columns: [temp, dewp, humid, wind_speed, precip, visib],
+         shift_hours: {time_hour: 1}}
     derive:
       dep_minute: {from: sched_dep_time, to: minute_of_day}
       weekday: {from: time_hour, to: weekday, timezone: America/New_York}

@@ -71,9 +71,26 @@ def _join(frame: pd.DataFrame, join: JoinConfig, other: pd.DataFrame) -> tuple[p
     for key in keys:
         if frame[key].dtype.kind != other[key].dtype.kind:
             raise DataError(f"{join.source}: {key!r} is {other[key].dtype}, but {frame[key].dtype} in the first table")
-    joined = frame.merge(other, on=keys, how="left", indicator="_found", suffixes=("", f"_{join.source}"))
+    for key, hours in join.shift_hours.items():
+        other[key] = _hours_later(other[key], hours)
+        frame[f"_{key}"] = _hours_later(frame[key], 0)
+    left = [f"_{key}" if key in join.shift_hours else key for key in keys]
+    joined = frame.merge(
+        other.rename(columns=dict(zip(keys, left, strict=True))),
+        on=left,
+        how="left",
+        indicator="_found",
+        suffixes=("", f"_{join.source}"),
+    )
     num_found = int((joined.pop("_found") == "both").sum())
-    return joined, num_found
+    return joined.drop(columns=[f"_{key}" for key in join.shift_hours]), num_found
+
+
+def _hours_later(column: pd.Series[Any], hours: int) -> pd.Series[Any]:
+    try:
+        return pd.to_datetime(column, utc=True) + pd.Timedelta(hours=hours)
+    except (ValueError, TypeError) as error:
+        raise DataError(f"column {column.name!r} cannot be shifted by hours: {error}") from error
 
 
 def _derive(column: pd.Series[Any], derive: DeriveConfig) -> pd.Series[Any]:
