@@ -15,7 +15,6 @@ import pytest
 import torch
 
 from training import checksum
-from training.checksum import UnknownAlgorithmError
 from training.checkpoint import (
     CheckpointManager,
     FencedError,
@@ -30,6 +29,7 @@ from training.checkpoint import (
 )
 from training.checkpoint.state import pack, unpack
 from training.checkpoint.tensors import TensorFileError
+from training.checksum import UnknownAlgorithmError
 
 IDENTITY = {"hyperparameters": {"learning_rate": 0.1}, "data": "d1"}
 
