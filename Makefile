@@ -32,6 +32,13 @@ check: $(VENV)/.dev ## Style, types, import rules, schemas and the security chec
 	$(BIN)/checkov --framework cloudformation --skip-download --quiet --compact --directory build/cdk.out
 	$(BIN)/python -m tests.stacks.lint build/cdk.out
 
+bench: $(VENV)/.dev ## Run the benchmarks; each appends a line to benchmarks/records (docs/benchmarks.md)
+	$(BIN)/python -m benchmarks.offline
+	$(BIN)/python -m benchmarks.step_cost
+
+fuzz: $(VENV)/.dev ## Kill training, jobs and accounts at random, 100 rounds; FUZZ_ROUNDS and FUZZ_SEED change that
+	FUZZ_ROUNDS=$${FUZZ_ROUNDS:-100} FUZZ_SEED=$${FUZZ_SEED:-$$(date +%s)} $(BIN)/python -m pytest tests/fuzz
+
 setup: $(VENV)/.demo ## Only install
 
 images: ## Regenerate the table of container images from the SageMaker SDK (0.5 GB, in an environment of its own)

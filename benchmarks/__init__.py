@@ -1,0 +1,1 @@
+"""Benchmarks that keep a ledger: `python -m benchmarks.offline`, `python -m benchmarks.step_cost`."""
