@@ -109,13 +109,17 @@ class Cdk:
         return done.stdout
 
 
-def test_the_life_of_an_app(account: Account, tmp_path: Path) -> None:
+@pytest.mark.parametrize("method", ["change-set", "direct"])
+def test_the_life_of_an_app(account: Account, tmp_path: Path, method: str) -> None:
+    """As a user types it: change sets are the CDK CLI's default. Each method updates what the other made."""
     info = account.up(settings=FAST)
     client = clients_of(account, info)
     (tmp_path / "app").mkdir()
     cdk = Cdk(account, info, tmp_path / "app")
     one, two = cdk.synthesize("one"), cdk.synthesize("two")
-    deploy = ("deploy", "--all", "--method=direct", "--require-approval", "never")
+    deploy: tuple[str, ...] = ("deploy", "--all", "--require-approval", "never")
+    direct = (*deploy, "--method=direct")
+    deploy, other = (deploy, direct) if method == "change-set" else (direct, deploy)
 
     assert "bootstrapped" in cdk("bootstrap", f"aws://123456789012/{info.region}", app=one)
     assert "training.MachineArn = arn:aws:states:" in cdk(*deploy, app=one)
@@ -126,11 +130,15 @@ def test_the_life_of_an_app(account: Account, tmp_path: Path) -> None:
 
     assert cdk(*deploy, app=one).count("(no changes)") == 2
     assert "Number of stacks with differences: 0" in cdk("diff", "--all", app=one)
-    assert "[+] two" in cdk("diff", "--all", app=two)
+    difference = cdk("diff", "--all", app=two)
+    assert "[+] two" in difference
+    assert "Could not create a change set" not in difference
+    assert "may be replaced" not in difference
 
-    assert "(no changes)" not in cdk(*deploy, app=two)
-    assert _output_of_the_machine(client)["value"] == "two"
-    assert client("ssm").get_parameter(Name="/value")["Parameter"]["Value"] == "two"
+    for update, app, value in ((deploy, two, "two"), (other, one, "one"), (deploy, two, "two")):
+        assert "(no changes)" not in cdk(*update, app=app)
+        assert _output_of_the_machine(client)["value"] == value
+        assert client("ssm").get_parameter(Name="/value")["Parameter"]["Value"] == value
 
     cdk("destroy", "--all", "--force", app=two)
     assert client("stepfunctions").list_state_machines()["stateMachines"] == []
