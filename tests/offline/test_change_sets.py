@@ -116,6 +116,15 @@ class TestDeployment:
             formation.delete_stack(StackName=each)
         assert f"{name}:Topic" not in [export["Name"] for export in formation.list_exports()["Exports"]]
 
+    def test_a_resource_that_moto_cannot_update_stays(self, formation: Any, name: str) -> None:
+        def keyed(description: str) -> dict[str, Any]:
+            key = {"Type": "AWS::KMS::Key", "Properties": {"Description": description, "KeyPolicy": {}}}
+            return {"Resources": {"Key": key}, "Outputs": {"Key": {"Value": {"Fn::GetAtt": ["Key", "Arn"]}}}}
+
+        stack = deploy(formation, name, keyed("one"))
+        for description in ("two", "three"):
+            assert deploy(formation, name, keyed(description), "UPDATE")["Outputs"] == stack["Outputs"]
+
     def test_an_update_says_what_it_replaces(self, formation: Any, name: str) -> None:
         deploy(formation, name, template(name))
         shown = create(formation, name, template(name, display="b"), "UPDATE", ChangeSetName="update")

@@ -6,6 +6,7 @@
 - A stack that cannot be created, updated or deleted says why, in XML, and is what it was before (its name is free,
   where it was new). moto answers 500 with a page for people and keeps half a stack.
 - An update's exports are seen by the stacks after it.
+- A resource whose type moto cannot update (a KMS key, say) stays as it is, where moto loses it, and with it the stack.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from moto.cloudformation import parsing
 from moto.cloudformation.exceptions import CloudFormationError, ValidationError
 from moto.cloudformation.models import CloudFormationBackend, Stack, cloudformation_backends
 from moto.cloudformation.responses import CloudFormationResponse
@@ -34,6 +36,7 @@ _CHANGES = ("create_stack", "update_stack", "delete_stack")
 _call_action = CloudFormationResponse.call_action
 _create_stack = CloudFormationBackend.create_stack
 _delete_stack = CloudFormationBackend.delete_stack
+_parse_and_update_resource = parsing.parse_and_update_resource
 _resolve_update_parameters = CloudFormationBackend._resolve_update_parameters
 _update_stack = CloudFormationBackend.update_stack
 
@@ -49,6 +52,7 @@ def install(record: Path) -> None:
     CloudFormationBackend.delete_stack = _delete_stack_or_say_why  # type: ignore[method-assign]
     CloudFormationBackend._resolve_update_parameters = _with_defaults  # type: ignore[method-assign]
     CloudFormationResponse.call_action = _answer_in_xml  # type: ignore[assignment,method-assign]
+    parsing.parse_and_update_resource = _update_resource_or_keep_it
     change_sets.install()
     for name in _CHANGES:
         setattr(CloudFormationBackend, name, _recorded(getattr(CloudFormationBackend, name), record))
@@ -110,6 +114,16 @@ def _delete_stack_or_say_why(self: CloudFormationBackend, name_or_stack_id: str)
     for arn, change_set in list(self.change_sets.items()):
         if change_set.stack is stack:
             del self.change_sets[arn]
+
+
+def _update_resource_or_keep_it(
+    logical_id: str, resource_json: dict[str, Any], resources_map: parsing.ResourceMap, *args: Any, **options: Any
+) -> Any:
+    updated = _parse_and_update_resource(logical_id, resource_json, resources_map, *args, **options)
+    if updated is None:
+        log.warning("%s: moto cannot update a resource of type %s; it stays", logical_id, resource_json["Type"])
+        return resources_map[logical_id]
+    return updated
 
 
 def _replace_exports(backend: CloudFormationBackend, stack: Stack) -> None:
