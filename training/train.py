@@ -40,6 +40,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     stop = StopRequest().listen()
     _die_with_the_launcher()
     logging.basicConfig(stream=sys.stdout, format="slipstream %(message)s", level=logging.INFO, force=True)
+    logging.getLogger("botocore").setLevel(logging.WARNING)  # it tells where it found its credentials
     environment = Environment.read()
     try:
         outcome = _run(environment, arguments, stop)

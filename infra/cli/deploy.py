@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from infra.cli.errors import CliError, EnvironmentNotReady
+from infra.cli.errors import EnvironmentNotReady
 from infra.cli.output import say
 from infra.cli.project import Project
 from infra.cli.target import STORAGE_STACK, Target
@@ -49,7 +49,10 @@ def deploy_if_changed(project: Project, target: Target, source_dirs: list[Path] 
 
 
 def deploy(project: Project, target: Target, *, arguments: list[str] | None = None) -> None:
-    """Bootstrap where needed (offline), synthesize, deploy all stacks. Raises `CliError` with the CDK CLI's words."""
+    """Bootstrap where needed (offline), synthesize, deploy all stacks.
+
+    Raises `EnvironmentNotReady` with the CDK CLI's own reason.
+    """
     cdk = _cdk(project)
     if target.offline and target.stack_outputs("CDKToolkit") is None:
         say("cdk bootstrap (once per offline account)", style="dim")
@@ -93,7 +96,7 @@ def _run(project: Project, target: Target, command: list[str]) -> None:
         # stdout is for our own document: what the CDK CLI prints there goes where people look.
         code = subprocess.run(command, cwd=project.root, env=environment, check=False, stdout=sys.stderr).returncode
         if code:
-            raise CliError(f"{' '.join(command[1:3])} ended with exit code {code}")
+            raise EnvironmentNotReady(f"cdk {command[2]} ended with exit code {code}; its reason stands above")
         return
     environment |= {"CDK_DISABLE_VERSION_CHECK": "1", "NO_COLOR": "1"}
     done = subprocess.run(
@@ -101,7 +104,17 @@ def _run(project: Project, target: Target, command: list[str]) -> None:
         text=True, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     if done.returncode:
-        raise CliError(f"{Path(command[1]).name} {command[2]} failed:\n{done.stdout.strip()[-6000:]}")
+        log = project.state / "cdk.log"
+        log.write_text(done.stdout, encoding="utf-8")
+        raise EnvironmentNotReady(
+            f"cdk {command[2]} failed: {_reason(done.stdout)}", hint=f"all that it said is in {log}"
+        )
+
+
+def _reason(output: str) -> str:
+    """The CDK CLI tells its progress first and the reason last, from its cross on."""
+    start = output.rfind("❌")
+    return output[max(start, 0) :].strip()[-1500:]
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,6 +32,14 @@ AWS_INTERVAL_S = 15.0
 CTRL_C = 130
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        out.print(version("slipstream"))
+        raise typer.Exit
+
+
 def _interval(offline: bool) -> float:
     return OFFLINE_INTERVAL_S if offline else AWS_INTERVAL_S
 
@@ -43,12 +51,17 @@ def validate(
 ) -> None:
     """Check job files: every problem with file, line and key. Exit code 2 if one is an error."""
     from infra.cli.project import Project
-    from infra.spec import check_file
+    from infra.spec import Problem, check_file
 
     paths = files or Project.find().job_files
     if not paths:
         raise InputError("no job files: jobs/ has no *.yaml", hint="name the files to check")
-    problems = [problem for path in paths for problem in check_file(path)[1]]
+    problems: list[Problem] = []
+    for path in paths:
+        job, found = check_file(path)
+        problems += found
+        # Valid, but `deploy` and `run` will refuse it: better known now.
+        problems += [replace(problem, severity="warning") for problem in (job.unavailable() if job else [])]
     valid = not any(problem.severity == "error" for problem in problems)
     if json:
         print_json({"valid": valid, "problems": [asdict(problem) for problem in problems]})
@@ -118,18 +131,22 @@ def run(
         look_s = OFFLINE_LOOK_S if offline else None
         document = execution_input(spec, set_ or [], data_version=data_version, look_s=look_s)
         this = start(spec, target, document, name=name)
-        say(f"run {this.id} started: {this.execution}", style="bold")
+        say(f"run {this.id}: {this.execution}", style="bold")
         if detach:
             summary = describe(target, this)
             if json:
                 print_json(summary)
             say(f"follow it: slipstream status {this.id}{flag}, slipstream logs {this.id} -f{flag}")
+            if offline:
+                say("the offline account stays up for it; stop that: slipstream offline down")
             return
         try:
             summary = follow(target, this, interval_s=_interval(offline))
         except KeyboardInterrupt:
             say(f"\nstopped watching; the run goes on. Follow it: slipstream logs {this.id} -f{flag}")
             say(f"see it: slipstream status {this.id}{flag}; stop it: slipstream stop {this.id}{flag}")
+            if offline:
+                say("the offline account stays up for it; stop that: slipstream offline down")
             raise
     if json:
         print_json(summary)
@@ -208,14 +225,21 @@ def stop(run: RunName, offline: Offline = False, json: Json = False) -> None:
 @offline_app.command("up")
 def offline_up(
     faults: Annotated[Path | None, typer.Option(help="Faults to inject (YAML).")] = None,
-    port: Annotated[int, typer.Option(help="Port on 127.0.0.1; 0 takes any free one.")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes any free one.")] = 0,
     json: Json = False,
 ) -> None:
     """Start the account and print the variables that point an AWS client at it."""
+    from infra.cli.lease import Lease
     from infra.cli.project import Project
     from infra.cli.target import bring_up
 
-    account, info, _ = bring_up(Project.find(), faults=faults, port=port)
+    project = Project.find()
+    lease = Lease(project.state)
+    try:
+        account, info = bring_up(project, lease, faults=faults, port=port)
+        lease.keep()
+    finally:
+        lease.close()
     environment = account.environment(info)
     if json:
         print_json({"pid": info.pid, "endpoint_url": info.endpoint_url, "environment": environment})
@@ -272,6 +296,13 @@ def _print_runs(runs: list[dict[str, Any]]) -> None:
     out.print(table)
 
 
+@app.callback(invoke_without_command=False)
+def _common(
+    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True)] = False,
+) -> None:
+    del version  # the callback has printed it and ended
+
+
 def main() -> None:
     """Entry point. No traceback reaches a user: each error says what, why and what next."""
     json = "--json" in sys.argv[1:]
@@ -309,7 +340,13 @@ def _report(error: CliError, json: bool) -> None:
 def _environment_error(error: Exception) -> CliError | None:
     """AWS's and the machine's own refusals, as ours."""
     from botocore.exceptions import BotoCoreError, ClientError
+    from botocore.exceptions import ConnectionError as BotoConnectionError
 
+    if isinstance(error, BotoConnectionError) and "//localhost:" in str(error):
+        return EnvironmentNotReady(
+            "the offline account has ended under this command",
+            hint="its last words are in .slipstream/account.log; what ran can be seen: slipstream status --offline",
+        )
     if isinstance(error, ClientError | BotoCoreError):
         return EnvironmentNotReady(f"AWS refused: {error}")
     if isinstance(error, OSError):

@@ -16,7 +16,7 @@ from typing import Any
 from infra.cli.errors import InputError
 from infra.cli.target import Target
 
-__all__ = ["Run", "describe", "find", "list_runs", "open_jobs", "read_json", "run_id"]
+__all__ = ["Run", "describe", "find", "list_runs", "open_jobs", "read_json", "run_id", "settled"]
 
 MACHINE_PREFIX = "slipstream-"
 REAPER = "slipstream-reaper"
@@ -92,8 +92,9 @@ def describe(target: Target, run: Run) -> dict[str, Any]:
     if status == "FAILED" and error == "Stopped":
         status = "STOPPED"
     attempts = ledger.get("attempts", [])
-    if status != "RUNNING":
-        attempts = [_settled(target, attempt) for attempt in attempts]
+    if status != "RUNNING" and not all(attempt.get("closed") for attempt in attempts):
+        attempts = [_settled(target, attempt, progress) for attempt in attempts]
+        ledger |= _costs(attempts)
     return {
         "run": run.id,
         "job": run.job,
@@ -112,6 +113,7 @@ def describe(target: Target, run: Run) -> dict[str, Any]:
         "started": ledger.get("started") or execution["startDate"].timestamp(),
         "ended": execution["stopDate"].timestamp() if execution.get("stopDate") else None,
         "deadline": ledger.get("deadline"),
+        "preparing": _preparing(target, run) if status == "RUNNING" and not attempts else None,
         "prepared": ledger.get("prepared"),
         "progress": progress or None,
         "decisions": ledger.get("decisions", []),
@@ -142,6 +144,13 @@ def read_json(target: Target, key: str) -> dict[str, Any] | None:
     return document
 
 
+def _preparing(target: Target, run: Run) -> str | None:
+    """The processing job that prepares this run's data at the moment."""
+    client = target.client("sagemaker")
+    found = client.list_processing_jobs(NameContains=f"{run.job}-{run_id(run.execution)}-", StatusEquals="InProgress")
+    return next((job["ProcessingJobName"] for job in found["ProcessingJobSummaries"]), None)
+
+
 def _cause(text: str | None) -> str | None:
     """The machine fails with its whole summary as the cause; a person wants the sentence in it."""
     if text and text.startswith("{"):
@@ -150,8 +159,8 @@ def _cause(text: str | None) -> str | None:
     return text
 
 
-def _settled(target: Target, attempt: dict[str, Any]) -> dict[str, Any]:
-    """An attempt that the machine could not close, because it was aborted: say what became of its job."""
+def _settled(target: Target, attempt: dict[str, Any], progress: dict[str, Any]) -> dict[str, Any]:
+    """An attempt that the machine could not close, because its execution was aborted: what became of its job."""
     if attempt.get("closed"):
         return attempt
     from botocore.exceptions import ClientError
@@ -160,13 +169,39 @@ def _settled(target: Target, attempt: dict[str, Any]) -> dict[str, Any]:
         job = target.client("sagemaker").describe_training_job(TrainingJobName=attempt["training_job"])
     except ClientError:  # never created, or gone
         return {**attempt, "verdict": "stopped_by_user", "billable_s": attempt.get("billable_s") or 0}
-    over = job["TrainingJobStatus"] in {"Completed", "Failed", "Stopped"}
+    return {**attempt, **settled(attempt, job, progress)}
+
+
+def settled(attempt: dict[str, Any], job: dict[str, Any], progress: dict[str, Any]) -> dict[str, Any]:
+    """The fields of an open attempt that a description of its job settles, reckoned as judge.jsonata does."""
+    status = job["TrainingJobStatus"]
+    fields: dict[str, Any] = {"status": status, "secondary": job["SecondaryStatus"]}
+    if status not in {"Completed", "Failed", "Stopped"}:
+        return fields
+    trained_s = job.get("TrainingTimeInSeconds") or 0
+    billable_s = job.get("BillableTimeInSeconds", trained_s)
+    usd_per_s = attempt["instance_count"] * attempt["on_demand_usd_per_hour"] / 3600
+    spoke = progress.get("attempt") == attempt["number"]
+    return fields | {
+        "verdict": "stopped_by_user" if status == "Stopped" else "interrupted",
+        "closed": True,
+        "ended": job["TrainingEndTime"].timestamp() if "TrainingEndTime" in job else None,
+        "training_s": trained_s,
+        "billable_s": billable_s,
+        "start_step": progress["start_step"] if spoke else attempt["start_step"],
+        "end_step": progress["saved_step"] if spoke else attempt["start_step"],
+        "cost_usd": round(billable_s * usd_per_s, 6),
+        "on_demand_cost_usd": round(max(trained_s, billable_s) * usd_per_s, 6),
+    }
+
+
+def _costs(attempts: list[dict[str, Any]]) -> dict[str, Any]:
+    cost = round(sum(attempt["cost_usd"] for attempt in attempts), 6)
+    on_demand = round(sum(attempt["on_demand_cost_usd"] for attempt in attempts), 6)
     return {
-        **attempt,
-        "status": job["TrainingJobStatus"],
-        "secondary": job["SecondaryStatus"],
-        "verdict": "stopped_by_user" if over else attempt.get("verdict"),
-        "billable_s": job.get("BillableTimeInSeconds") or attempt.get("billable_s") or 0,
+        "cost_usd": cost,
+        "on_demand_cost_usd": on_demand,
+        "saving": round(1 - cost / on_demand, 4) if on_demand else None,
     }
 
 

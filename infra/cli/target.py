@@ -6,13 +6,14 @@ Both look the same from here on: boto3 clients and the names that the stacks gav
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from infra.cli.errors import EnvironmentNotReady, InputError
+from infra.cli.lease import Lease
 from infra.cli.output import say
 from infra.cli.project import Project
 
@@ -123,8 +124,8 @@ class Target:
 def connect(project: Project, *, offline: bool, faults: Path | None = None, keep_up: bool = False) -> Iterator[Target]:
     """The target of a command.
 
-    Offline: the account of the project's folder that is up, or one brought up for the time of the command (left up
-    when `keep_up`, or when the person breaks off with Ctrl-C: breaking off stops nothing).
+    Offline: the account of the project's folder that is up, or one brought up for the time of the command and of those
+    that use it meanwhile (left up when `keep_up`, or when the person breaks off with Ctrl-C: that stops nothing).
     Raises `EnvironmentNotReady` for AWS without credentials, `InputError` for a broken fault file.
     """
     if not offline:
@@ -133,19 +134,25 @@ def connect(project: Project, *, offline: bool, faults: Path | None = None, keep
         yield _aws()
         return
 
-    account, info, already_up = bring_up(project, faults=faults)
+    lease = Lease(project.state)
     try:
-        yield Target(offline=True, environment=account.environment(info))
-    except KeyboardInterrupt:
-        keep_up = True
-        raise
+        account, info = bring_up(project, lease, faults=faults)
+        if keep_up:
+            lease.keep()
+        try:
+            yield Target(offline=True, environment=account.environment(info))
+        except KeyboardInterrupt:
+            lease.keep()
+            raise
+        finally:
+            if lease.leave():
+                _take_down(account)
     finally:
-        if not already_up and not keep_up:
-            account.down()
+        lease.close()
 
 
-def bring_up(project: Project, *, faults: Path | None, port: int = 0) -> tuple[Account, AccountInfo, bool]:
-    """The project's offline account, up and with these faults; and whether it was up before.
+def bring_up(project: Project, lease: Lease, *, faults: Path | None, port: int = 0) -> tuple[Account, AccountInfo]:
+    """The project's offline account, up and with these faults.
 
     Raises `InputError` for a broken fault file, `EnvironmentNotReady` when it does not come up.
     """
@@ -162,7 +169,9 @@ def bring_up(project: Project, *, faults: Path | None, port: int = 0) -> tuple[A
         if not already_up:
             say("starting the offline account", style="dim")
         info = account.up(faults=rules, port=port)
-        if already_up and rules is not None:
+        if not already_up:
+            lease.brought_up()
+        elif rules is not None:
             account.set_faults(rules)
     except AccountError as error:
         raise EnvironmentNotReady(str(error)) from error
@@ -170,7 +179,18 @@ def bring_up(project: Project, *, faults: Path | None, port: int = 0) -> tuple[A
         raise EnvironmentNotReady(
             f"the offline account is up at port {info.port} already", hint="stop it first: slipstream offline down"
         )
-    return account, info, already_up
+    return account, info
+
+
+def _take_down(account: Account) -> None:
+    """Nobody uses the account. A command that was killed may have left a run in it, which is not to be lost."""
+    from infra.offline.account import AccountError
+
+    with suppress(AccountError):
+        if running := account.details()["jobs_running"]:
+            say(f"the offline account stays up, for {', '.join(running)}; stop it: slipstream offline down")
+            return
+    account.down()
 
 
 def _aws() -> Target:

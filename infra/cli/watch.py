@@ -42,9 +42,13 @@ class Events:
 
     seen: dict[int, tuple[Any, ...]] = field(default_factory=dict)
     decision: str | None = None
+    preparing: bool = False
     lines: list[str] = field(default_factory=list)
 
     def update(self, summary: dict[str, Any]) -> Iterator[str]:
+        if summary.get("preparing") and not self.preparing:
+            self.preparing = True
+            yield f"data  preparing: {summary['preparing']}"
         for attempt in summary["attempts"]:
             now = (attempt.get("verdict"), attempt.get("secondary"), attempt.get("interruptions") or 0)
             before = self.seen.get(attempt["number"])
@@ -185,6 +189,8 @@ def summary_lines(summary: dict[str, Any]) -> list[str]:
     if summary.get("error"):
         cause = str(summary.get("cause") or "").strip()
         lines.append(f"error                {summary['error']}" + (f": {cause[:1500]}" if cause else ""))
+    if summary["status"] == "RUNNING" and (progress := _progress_line(summary.get("progress"))):
+        lines.append(f"progress             {progress}")
     lines.append(f"steps redone         {summary['steps_redone']}")
     if summary.get("saving") is not None:
         lines.append(

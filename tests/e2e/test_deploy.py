@@ -70,6 +70,22 @@ def test_an_update_changes_the_machine_and_keeps_the_data(project: UserProject) 
     assert machine(project) == before
 
 
+def test_a_new_job_is_deployed_beside_the_others_at_once(project: UserProject) -> None:
+    """Its role is exported by an update of one stack and imported by the next."""
+    job = project.root / "jobs" / "newcomer.yaml"
+    text = (project.root / "jobs" / "flights.yaml").read_text(encoding="utf-8")
+    try:
+        job.write_text(text.replace("name: flights", "name: newcomer"), encoding="utf-8")
+        assert project.json("deploy", "--offline")["deployed"] is True
+        names = {item["name"] for item in project.client("stepfunctions").list_state_machines()["stateMachines"]}
+        assert {"slipstream-flights", "slipstream-newcomer"} <= names
+    finally:
+        job.unlink()
+    project.json("deploy", "--offline")
+    names = {item["name"] for item in project.client("stepfunctions").list_state_machines()["stateMachines"]}
+    assert "slipstream-newcomer" not in names
+
+
 def machine(project: UserProject) -> Any:
     client = project.client("stepfunctions")
     (arn,) = [

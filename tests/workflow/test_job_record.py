@@ -211,7 +211,13 @@ def test_a_completed_job_names_its_model_and_its_end() -> None:
     assert seen["ended"] == NOW - 5
 
 
-def test_the_reason_holds_the_words_of_the_failure_but_not_all_of_them() -> None:
-    seen = record("Failed", "Failed", "AlgorithmError: " + "x" * 1000)
-    assert seen["reason"].startswith("AlgorithmError: xxx")
+def test_the_reason_holds_the_beginning_of_the_failure() -> None:
+    """Two hundred attempts have to fit into one payload."""
+    seen = record("Failed", "Failed", "CapacityError: " + "x" * 1000)
+    assert seen["reason"].startswith("CapacityError: xxx")
     assert len(seen["reason"]) == 300
+
+
+def test_the_last_lines_of_a_script_that_fails_are_kept() -> None:
+    failure = "AlgorithmError: slipstream exit=1 KeyError\n" + "x" * 900 + "\nKeyError: 'tailwind'"
+    assert record("Failed", "Failed", failure)["reason"] == failure

@@ -38,9 +38,9 @@ class ProcessingThread(JobThread):
     def _run(self) -> None:
         try:
             self._live()
-        except Exception:
+        except Exception as error:  # a full disk, most likely
             log.exception("processing job %s failed inside the engine", self.job.name)
-            self._enter("Failed", reason=INTERNAL)
+            self._enter("Failed", reason=f"{INTERNAL} (The offline account: {error})")
         finally:
             for container in self._containers:
                 shutil.rmtree(container.root.parent, ignore_errors=True)

@@ -62,10 +62,10 @@ class TrainingThread(JobThread):
         try:
             ending = self._live()
             self._conclude(ending)
-        except Exception:
+        except Exception as error:  # a full disk, most likely
             log.exception("training job %s failed inside the engine", self.job.name)
             with self.platform.lock:
-                self.job.fail(INTERNAL, self._now())
+                self.job.fail(f"{INTERNAL} (The offline account: {error})", self._now())
                 self.platform.changed(self.job)
         finally:
             self._clear()
