@@ -139,6 +139,7 @@ class Account:
                     (self.folder / INFO_FILE).unlink(missing_ok=True)
                     if self._process is not None:
                         self._process.wait()  # our own child: no zombie stays
+                    _wait(lambda: not _is_alive(running.pid), patience_s)
                     return True
         raise AccountError(f"the offline account (process {running.pid}) does not end")
 
@@ -227,6 +228,14 @@ def _is_locked(path: Path) -> bool:
     except BlockingIOError:
         return True
     return False
+
+
+def _is_alive(pid: int) -> bool:
+    """A zombie has ended: whoever started it has not looked yet."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def _wait(condition: Any, timeout_s: float) -> bool:

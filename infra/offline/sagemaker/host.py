@@ -43,8 +43,12 @@ def main(argv: list[str]) -> int:
 
 def _start(argv: list[str], prctl: "ctypes._NamedFuncPointer") -> int:
     guard = os.getpid()
+    begun, begins = os.pipe()  # not inherited: the write end closes when the child becomes the entry point
     child = os.fork()
     if child:
+        os.close(begins)
+        os.read(begun, 1)  # before that it has no group of its own, and a command to kill it would meet nobody
+        os.close(begun)
         return child
     try:
         os.setsid()

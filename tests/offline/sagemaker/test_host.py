@@ -93,6 +93,14 @@ def test_a_daemon_that_the_entry_point_left_is_ended_with_it(tmp_path: Path) -> 
     assert not alive(daemon)
 
 
+def test_a_kill_right_after_the_start_is_not_lost(tmp_path: Path) -> None:
+    """Between fork and setsid the entry point has no group yet that a signal could meet."""
+    for _ in range(40):
+        host = Host(["sleep", "600"], env=dict(os.environ), cwd=tmp_path, log=tmp_path / "log")
+        host.kill()
+        assert host.wait(30) == KILLED
+
+
 def test_nothing_is_left_when_the_account_is_killed(tmp_path: Path) -> None:
     """An "account" starts a host whose entry point leaves a daemon and runs on; then it is killed with SIGKILL."""
     (tmp_path / "script.py").write_text(DAEMON + "\nimport time; time.sleep(600)\n")
