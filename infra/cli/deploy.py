@@ -16,7 +16,7 @@ from infra.cli.output import say
 from infra.cli.project import Project
 from infra.cli.target import STORAGE_STACK, Target
 
-__all__ = ["deploy", "deploy_if_changed", "fingerprint"]
+__all__ = ["bootstrap", "deploy", "deploy_if_changed", "fingerprint"]
 
 FINGERPRINT_PARAMETER = "/slipstream/offline/fingerprint"
 SOURCES = ("app.py", "cdk.json", "constraints.txt", "package-lock.json")
@@ -54,15 +54,22 @@ def deploy(project: Project, target: Target, *, arguments: list[str] | None = No
     Raises `EnvironmentNotReady` with the CDK CLI's own reason.
     """
     cdk = _cdk(project)
-    if target.offline and target.stack_outputs("CDKToolkit") is None:
-        say("cdk bootstrap (once per offline account)", style="dim")
-        _run(project, target, [*cdk, "bootstrap", f"aws://{target.account_id}/{target.region}"])
+    if target.offline:
+        bootstrap(project, target)
     say("cdk deploy", style="dim")
     command = [*cdk, "deploy", "--all", "--output", str(project.state / "cdk.out")]
     if target.offline:
         # Half the time of change sets, which nobody reads here; and nobody is there to approve.
         command += ["--method=direct", "--require-approval", "never"]
     _run(project, target, command + (arguments or []))
+
+
+def bootstrap(project: Project, target: Target) -> None:
+    """Prepare the offline account for the CDK, once. Raises `EnvironmentNotReady` without Node or the CDK CLI."""
+    if target.stack_outputs("CDKToolkit") is None:
+        cdk = _cdk(project)
+        say("cdk bootstrap (once per offline account)", style="dim")
+        _run(project, target, [*cdk, "bootstrap", f"aws://{target.account_id}/{target.region}"])
 
 
 def _deployed_fingerprint(target: Target) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -228,19 +229,23 @@ def offline_up(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes any free one.")] = 0,
     json: Json = False,
 ) -> None:
-    """Start the account and print the variables that point an AWS client at it."""
+    """Start the account, ready for `cdk deploy`, and print the variables that point an AWS client at it."""
+    from infra.cli.deploy import bootstrap
     from infra.cli.lease import Lease
     from infra.cli.project import Project
-    from infra.cli.target import bring_up
+    from infra.cli.target import Target, bring_up
 
     project = Project.find()
     lease = Lease(project.state)
     try:
         account, info = bring_up(project, lease, faults=faults, port=port)
         lease.keep()
+        environment = account.environment(info)
+        # Without Node or the CDK CLI the account is good for everything but deploying.
+        with suppress(EnvironmentNotReady):
+            bootstrap(project, Target(offline=True, environment=environment))
     finally:
         lease.close()
-    environment = account.environment(info)
     if json:
         print_json({"pid": info.pid, "endpoint_url": info.endpoint_url, "environment": environment})
         return
