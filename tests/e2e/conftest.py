@@ -100,9 +100,9 @@ def broken_job(root: Path) -> str:
     folder.mkdir()
     (folder / "__init__.py").write_text("", encoding="utf-8")
     (folder / "task.py").write_text(
-        "from training.tasks import Task as Base\n\n\n"
-        "class Task(Base):\n"
-        "    def __init__(self, *args, **kwargs):\n"
+        "from training.tasks.tabular import Tabular\n\n\n"
+        "class Task(Tabular):\n"
+        "    def build_model(self):\n"
         "        raise KeyError('no such column: tailwind')\n",
         encoding="utf-8",
     )
